@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { DAY, SECOND } from './clock.ts';
+
+/*
+ * The configuration: one strict schema. A field that is not here refuses to start.
+ * Secrets are not here: they come from the environment (`readEnvironment`) or the keys folder.
+ * Loading a project's file is `project.ts`.
+ */
+
+const count = (description: string) => z.int().min(1).describe(description);
+const seconds = (description: string) =>
+  z
+    .int()
+    .min(1)
+    .max((3650 * DAY) / SECOND)
+    .describe(description);
+
+const scheme = z
+  .string()
+  .regex(/^[a-z][a-z0-9+.-]*$/, 'a URI scheme, in lower case and without a colon');
+const cidr = z
+  .string()
+  .regex(/^[0-9a-fA-F:.]+(\/\d{1,3})?$/, 'an IP address, or a range such as 10.0.0.0/8');
+const publicUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine(
+    (value) => new URL(value).origin === value.replace(/\/$/, ''),
+    'an origin such as https://mcp.example.com, without a path',
+  )
+  .transform((value) => new URL(value).origin);
+
+const listen = z.strictObject({
+  host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
+  port: z.int().min(0).max(65535).default(8420).describe('Port to listen on; 0 takes a free one.'),
+});
+
+const server = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .max(60)
+    .optional()
+    .describe("Name that people read on every page; the folder's name by default."),
+  version: z.string().min(1).max(60).default('0.0.0').describe('Version told to MCP clients.'),
+  instructions: z
+    .string()
+    .max(10_000)
+    .default('')
+    .describe('What an assistant should know before it calls a tool.'),
+});
+
+const metadataDocuments = z.strictObject({
+  pinned: z
+    .record(z.string().min(1), z.record(z.string(), z.unknown()))
+    .default({})
+    .describe('Metadata documents by client id, used as they stand here and never fetched.'),
+  allow: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('When not empty, only these client ids may be documents.'),
+  block: z.array(z.string().min(1)).default([]).describe('Client ids whose documents are refused.'),
+});
+
+const oauth = z.strictObject({
+  enabled: z.boolean().default(true).describe('Off: the OAuth endpoints answer 404.'),
+  issuer: z
+    .enum(['mcp', 'origin'])
+    .default('mcp')
+    .describe('The issuer: the MCP URL, or its origin.'),
+  accessTokenTtlSeconds: seconds('Life of an access token.').default(900),
+  refreshTokenTtlSeconds: seconds('Life of a refresh token after its issue.').default(2_592_000),
+  grantTtlSeconds: seconds('Life of a grant after the login.').default(7_776_000),
+  codeTtlSeconds: seconds('Life of an authorization code.').max(600).default(60),
+  refreshRetrySeconds: z
+    .int()
+    .min(0)
+    .max(300)
+    .default(10)
+    .describe('How long a used refresh token gives the same successor again; 0 is strict.'),
+  dynamicRegistration: z
+    .boolean()
+    .default(true)
+    .describe('Whether clients may register themselves (RFC 7591).'),
+  registrationsPerAddressPerHour: count('New registrations an hour from one address.').default(10),
+  maxDynamicClients: count('Registered clients in all.').default(1000),
+  idleClientDays: count('Days after which an unused registration is removed.').default(30),
+  privateUseSchemes: z
+    .array(scheme)
+    .default(['cursor', 'vscode', 'vscode-insiders', 'claude', 'windsurf', 'zed'])
+    .describe('Private-use URI schemes that redirect URIs may have (RFC 8252).'),
+  metadataDocuments: metadataDocuments.prefault({}),
+});
+
+const login = z.strictObject({
+  failuresPerAddress: count('Failed logins from one address within the window.').default(10),
+  failuresPerUser: count('Failed logins for one user name within the window.').default(20),
+  windowSeconds: seconds('The window, and how long the refusal lasts.').default(900),
+});
+
+const mcp = z.strictObject({
+  enabled: z.boolean().default(true).describe('Off: /mcp answers 404.'),
+  allowedOrigins: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Values of Origin that may call /mcp; its own origin by default.'),
+  allowedHosts: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Values of Host that are served, host or host:port; its own by default.'),
+  acceptBareRequests: z
+    .boolean()
+    .default(false)
+    .describe('Serve requests without _meta, and ping.'),
+  maxBodyBytes: count('Largest request body, in bytes.').default(4 * 1024 * 1024),
+});
+
+/** What `castellan.config.ts` may say. */
+export const configSchema = z.strictObject({
+  publicUrl: publicUrl
+    .optional()
+    .describe('The origin under which people and clients reach this server.'),
+  listen: listen.prefault({}),
+  state: z
+    .string()
+    .regex(/^(sqlite:.+|postgres(ql)?:\/\/.+)$/, 'sqlite:PATH or postgres://...')
+    .default('sqlite:.castellan/state.db')
+    .describe('The state store.'),
+  server: server.prefault({}),
+  trustedProxies: z
+    .array(cidr)
+    .default([])
+    .describe('Addresses whose X-Forwarded-* headers are believed.'),
+  allowInsecureHttp: z
+    .boolean()
+    .default(false)
+    .describe('Serve /mcp over plain HTTP to other machines. Never applies to OAuth.'),
+  oauth: oauth.prefault({}),
+  login: login.prefault({}),
+  mcp: mcp.prefault({}),
+});
+
+/** The configuration as a project writes it. */
+export type ConfigInput = z.input<typeof configSchema>;
+/** The configuration with every default filled in. */
+export type Config = z.output<typeof configSchema>;
+
+/** Types a project's configuration; returns it unchanged. */
+export function defineConfig(config: ConfigInput): ConfigInput {
+  return config;
+}
+
+/** What the environment may say. Nothing else in the project reads it. */
+export interface Environment {
+  databaseUrl: string | undefined;
+  keys: string | undefined;
+  logLevel: string;
+}
+
+/** Reads the environment, once, at the process's edge. */
+export function readEnvironment(env: NodeJS.ProcessEnv = process.env): Environment {
+  return {
+    databaseUrl: env['CASTELLAN_DATABASE_URL'] || undefined,
+    keys: env['CASTELLAN_KEYS'] || undefined,
+    logLevel: env['CASTELLAN_LOG_LEVEL'] || 'info',
+  };
+}

@@ -1,0 +1,62 @@
+/** Every failure that this project raises on purpose. The code decides how a surface answers it. */
+export type ErrorCode =
+  | 'config_invalid'
+  | 'roles_invalid'
+  | 'keys_unsafe'
+  | 'keys_invalid'
+  | 'state_too_new'
+  | 'state_outdated'
+  | 'store_unavailable'
+  | 'port_in_use'
+  | 'usage'
+  | 'not_found'
+  | 'nothing_matched'
+  | 'conflict'
+  | 'invalid_input'
+  | 'body_too_large'
+  | 'body_not_form'
+  | 'body_not_json'
+  | 'body_incomplete'
+  | 'forbidden'
+  | 'expired'
+  | 'too_many_requests'
+  | 'client_metadata_invalid'
+  | 'client_blocked'
+  | 'client_document_unreachable'
+  | 'client_document_invalid'
+  | 'invalid_target'
+  | 'internal';
+
+interface AppErrorOptions {
+  /** Facts for the log or the person, never a secret. */
+  detail?: Record<string, unknown> | undefined;
+  /** What to do next, as one sentence for a person at a terminal. */
+  hint?: string | undefined;
+  cause?: unknown;
+}
+
+/** The one error class. `message` is a sentence that may be shown to a person. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly detail: Record<string, unknown>;
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.detail = options.detail ?? {};
+    this.hint = options.hint;
+  }
+}
+
+/** The `code` property that Node and drivers put on their errors, when there is one. */
+export function systemCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** A sentence about any thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
