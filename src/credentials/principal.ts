@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache';
+import type { Access } from '#src/access/access.ts';
+import type { AccessRecord } from '#src/grants/grant.ts';
+import type { ClientId, GrantId, UserId } from '#src/ids.ts';
+
+/** Who is calling, and what they may do now. Made anew for every request. */
+export interface Principal {
+  user: { id: UserId; name: string; roles: readonly string[] };
+  client: { id: ClientId; name: string };
+  grantId: GrantId;
+  /** What was consented to, as it was. */
+  granted: readonly string[];
+  /** What that amounts to now: with includes, and never more than the person's roles give. */
+  effective: ReadonlySet<string>;
+  /** What a wider consent could give. */
+  attainable: ReadonlySet<string>;
+}
+
+interface Rights {
+  roles: readonly string[];
+  granted: readonly string[];
+  effective: ReadonlySet<string>;
+  attainable: ReadonlySet<string>;
+}
+
+const DISTINCT_RIGHTS = 5_000;
+
+/**
+ * Turns access records into principals. What a pair of privilege list and role list means is worked
+ * out once per roles.json; the lists themselves are read from the store at every request.
+ */
+export function principalsFor(access: Access): (record: AccessRecord) => Principal {
+  const known = new LRUCache<string, Rights>({ max: DISTINCT_RIGHTS });
+  const rightsOf = (record: AccessRecord): Rights => {
+    const key = `${record.privileges}\n${record.roles}`;
+    let rights = known.get(key);
+    if (rights === undefined) {
+      const roles = JSON.parse(record.roles) as string[];
+      const granted = JSON.parse(record.privileges) as string[];
+      const attainable = access.ofRoles(roles);
+      rights = {
+        roles,
+        granted,
+        attainable,
+        effective: access.closure(granted).intersection(attainable),
+      };
+      known.set(key, rights);
+    }
+    return rights;
+  };
+  return (record) => {
+    const { roles, granted, effective, attainable } = rightsOf(record);
+    return {
+      user: { id: record.userId, name: record.userName, roles },
+      client: { id: record.clientId, name: record.clientName },
+      grantId: record.grantId,
+      granted,
+      effective,
+      attainable,
+    };
+  };
+}
