@@ -1,0 +1,10 @@
+/** What projects import. Nothing else of this package is a promise. */
+export { defineConfig, type ConfigInput } from './config.ts';
+export { content, tool, toolError } from '#src/tools/define.ts';
+export type {
+  ContentBlock,
+  Tool,
+  ToolAnnotations,
+  ToolContext,
+  ToolDefinition,
+} from '#src/tools/define.ts';

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import { contentBlocks, type ContentBlock } from './define.ts';
+
+/** A tool's answer as MCP's `CallToolResult` has it, without the era's envelope. */
+export interface ToolResult {
+  content: readonly ContentBlock[];
+  structuredContent?: Record<string, unknown>;
+  isError?: true;
+}
+
+/** An answer that says what went wrong. */
+export function failure(why: string): ToolResult {
+  return { content: [{ type: 'text', text: why }], isError: true };
+}
+
+/**
+ * What a tool returned, as MCP content: text, numbers, booleans and dates as text; an object as
+ * structured content and the same JSON as text; a list as `{result: [...]}`.
+ */
+export function toResult(
+  value: unknown,
+  output: z.ZodObject | undefined,
+): { result: ToolResult } | { problem: string } {
+  if (output !== undefined) {
+    const parsed = output.safeParse(value);
+    if (!parsed.success) {
+      return {
+        problem: parsed.error.issues
+          .map((one) => `${one.path.join('.')}: ${one.message}`)
+          .join('; '),
+      };
+    }
+    return { result: structured(parsed.data) };
+  }
+  const blocks = contentBlocks(value);
+  return { result: blocks === undefined ? plainResult(value) : { content: blocks } };
+}
+
+function plainResult(value: unknown): ToolResult {
+  switch (typeof value) {
+    case 'string':
+      return text(value);
+    case 'number':
+    case 'boolean':
+    case 'bigint':
+      return text(String(value));
+    case 'object': {
+      if (value === null) return { content: [] };
+      if (Array.isArray(value)) return structured({ result: value });
+      // What an object is in JSON is its own to say: a date and a URL are text.
+      const json: unknown =
+        'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value;
+      return json === value ? structured(value as Record<string, unknown>) : plainResult(json);
+    }
+    default:
+      return { content: [] };
+  }
+}
+
+function structured(value: Record<string, unknown>): ToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value };
+}
+
+function text(value: string): ToolResult {
+  return { content: [{ type: 'text', text: value }] };
+}
