@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { AppError, messageOf, systemCode } from '#src/errors.ts';
+
+/*
+ * The listening socket: its limits, and its orderly end. A drain refuses new connections, lets running
+ * requests finish, and closes what is idle.
+ */
+
+export interface Listener {
+  server: Server;
+  host: string;
+  port: number;
+  /** Stops listening and waits for running requests, at most `graceMs`. */
+  drain(graceMs: number): Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A request with its body; slow ones end. Answers may take as long as they like. */
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const MAX_HEADER_BYTES = 32 * 1024;
+const MAX_CONNECTIONS = 10_000;
+
+/**
+ * Starts listening.
+ * @throws `port_in_use` when another program listens there, `config_invalid` when the address is not
+ * one of this machine's.
+ */
+export async function listen(
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+  address: { host: string; port: number },
+): Promise<Listener> {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      noDelay: true,
+    },
+    handler,
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  await bind(server, address);
+  const { port } = server.address() as AddressInfo;
+  return { server, host: address.host, port, drain: (graceMs) => drain(server, graceMs) };
+}
+
+async function bind(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', (error) => reject(listenError(error, host, port)));
+  server.listen(port, host, resolve);
+  await promise;
+  // A connection that could not be accepted (too many open files) is lost, and nothing else.
+  server.on('error', () => {});
+}
+
+function listenError(error: Error, host: string, port: number): AppError {
+  if (systemCode(error) === 'EADDRINUSE') {
+    return new AppError('port_in_use', `Another program listens on ${host}:${port}`, {
+      cause: error,
+      hint: 'Stop it, or choose another port with --port N or listen.port.',
+    });
+  }
+  return new AppError('config_invalid', `Cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+    cause: error,
+    hint: 'Check listen.host and listen.port.',
+  });
+}
+
+async function drain(server: Server, graceMs: number): Promise<void> {
+  if (!server.listening) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeIdleConnections();
+  // A connection that becomes idle later is not closed by `close`, so it is looked for again.
+  const sweep = setInterval(() => server.closeIdleConnections(), 100);
+  const end = setTimeout(() => server.closeAllConnections(), graceMs);
+  await promise;
+  clearInterval(sweep);
+  clearTimeout(end);
+}
