@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http';
+import { mediaType } from '#src/http/body.ts';
+import { isLoopbackHost, type Caller } from '#src/http/caller.ts';
+import { RPC, type RpcFailure } from './rpc-error.ts';
+
+/*
+ * The first rungs of a request's ladder, before its body is read: the way here, Host, method, Origin,
+ * content type. The first check that fails answers.
+ */
+
+export interface TransportRules {
+  enabled: boolean;
+  allowInsecureHttp: boolean;
+  /** `host` or `host:port`, lower case. */
+  allowedHosts: ReadonlySet<string>;
+  allowedOrigins: ReadonlySet<string>;
+  /** Loopback hosts and origins count too, while listening on loopback. */
+  allowLoopback: boolean;
+}
+
+export type TransportDecision =
+  | { kind: 'pass' }
+  | { kind: 'preflight' }
+  /** Answered without a body. */
+  | { kind: 'refuse'; status: 404 | 405; headers?: Record<string, string> }
+  | { kind: 'failure'; failure: RpcFailure };
+
+const METHODS = 'POST';
+const MAX_HEADER_LIST = 500;
+
+/** Decides whether the body of this request will be read. */
+export function decideTransport(
+  rules: TransportRules,
+  request: IncomingMessage,
+  caller: Caller,
+): TransportDecision {
+  if (!rules.enabled || !(caller.isSafe || rules.allowInsecureHttp))
+    return { kind: 'refuse', status: 404 };
+  if (!hostAllowed(rules, request.headers.host) || isRepeated(request, 'host'))
+    return forbidden('Host');
+  if (request.method === 'OPTIONS') return { kind: 'preflight' };
+  if (request.method !== 'POST')
+    return { kind: 'refuse', status: 405, headers: { allow: METHODS } };
+  if (!originAllowed(rules, request.headers.origin)) return forbidden('Origin');
+  if (mediaType(request) !== 'application/json') {
+    const message = 'The body must be application/json';
+    return { kind: 'failure', failure: { status: 415, code: RPC.invalidRequest, message } };
+  }
+  return { kind: 'pass' };
+}
+
+/** CORS headers for a browser client whose origin is allowed; none for the others. */
+export function corsHeaders(
+  rules: TransportRules,
+  request: IncomingMessage,
+): Record<string, string> {
+  const { origin } = request.headers;
+  if (origin === undefined || !originAllowed(rules, origin)) return {};
+  const headers: Record<string, string> = {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, Mcp-Session-Id',
+    vary: 'Origin',
+  };
+  if (request.method !== 'OPTIONS') return headers;
+  const asked = request.headers['access-control-request-headers'] ?? '';
+  return {
+    ...headers,
+    'access-control-allow-methods': METHODS,
+    'access-control-allow-headers': safeHeaderList(asked),
+    'access-control-max-age': '3600',
+  };
+}
+
+/**
+ * Whether a header is there more than once. Node keeps the first of some; a proxy in front may have
+ * judged the last.
+ */
+export function isRepeated(request: IncomingMessage, name: string): boolean {
+  const { rawHeaders } = request;
+  let seen = false;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const raw = rawHeaders[index];
+    if (raw?.length !== name.length || raw.toLowerCase() !== name) continue;
+    if (seen) return true;
+    seen = true;
+  }
+  return false;
+}
+
+function hostAllowed(rules: TransportRules, host: string | undefined): boolean {
+  if (host === undefined) return false;
+  const value = host.toLowerCase();
+  const name = value.replace(/:\d+$/, '');
+  if (rules.allowedHosts.has(value) || rules.allowedHosts.has(name)) return true;
+  return rules.allowLoopback && isLoopbackHost(name);
+}
+
+function originAllowed(rules: TransportRules, origin: string | undefined): boolean {
+  if (origin === undefined) return true;
+  if (rules.allowedOrigins.has(origin)) return true;
+  const parsed = URL.parse(origin);
+  if (parsed === null || parsed.origin !== origin) return false;
+  return rules.allowLoopback && isLoopbackHost(parsed.hostname);
+}
+
+function forbidden(what: 'Host' | 'Origin'): TransportDecision {
+  const message = `Forbidden: this ${what} is not served here`;
+  return { kind: 'failure', failure: { status: 403, code: RPC.forbidden, message } };
+}
+
+/** The asked-for header names, when they are nothing but names. */
+function safeHeaderList(asked: string): string {
+  return asked.length <= MAX_HEADER_LIST && /^[A-Za-z0-9-]+(, ?[A-Za-z0-9-]+)*$/.test(asked)
+    ? asked
+    : 'Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name';
+}

@@ -1,0 +1,156 @@
+import type { Access } from '#src/access/access.ts';
+import type { Principal } from '#src/credentials/principal.ts';
+import type { ToolContext } from '#src/tools/define.ts';
+import { invoke, type InvokeParts, type Outcome } from '#src/tools/invoke.ts';
+import { catalogPage } from './catalog.ts';
+import { insufficientScope } from './challenge.ts';
+import { META, MODERN_VERSION } from './envelope.ts';
+import { isObject, type RpcRequest } from './message.ts';
+import type { Reply } from './reply.ts';
+import { RPC, type RpcFailure } from './rpc-error.ts';
+
+/*
+ * The methods of the modern era. Each request stands alone: no session, no state from one to the
+ * next. The envelope and the credential were checked before anything here runs.
+ */
+
+export interface ServerIdentity {
+  name: string;
+  version: string;
+  instructions: string;
+}
+
+export interface ModernParts {
+  identity: ServerIdentity;
+  metadataUrl: string | undefined;
+  access: () => Access;
+  invoke: InvokeParts;
+  /** Tools change under the hands of a developer: lists are not to be kept. */
+  isDeveloping: boolean;
+}
+
+const DISCOVER_TTL_MS = 3_600_000;
+const LIST_TTL_MS = 300_000;
+
+export interface ModernCall {
+  request: RpcRequest;
+  principal: Principal;
+  reply: Reply;
+  requestId: string;
+  signal: AbortSignal;
+}
+
+/** Answers `server/discover`, the one method that needs no credential. */
+export function discover({ identity }: ModernParts): Record<string, unknown> {
+  return envelope(identity, {
+    supportedVersions: [MODERN_VERSION],
+    capabilities: { tools: {} },
+    ...(identity.instructions === '' ? {} : { instructions: identity.instructions }),
+    ttlMs: DISCOVER_TTL_MS,
+    cacheScope: 'public',
+  });
+}
+
+/** Answers a request of an authenticated caller. */
+export async function answerModern(parts: ModernParts, call: ModernCall): Promise<void> {
+  switch (call.request.method) {
+    case 'tools/list':
+      return listTools(parts, call);
+    case 'tools/call':
+      return callTool(parts, call);
+    default:
+      // `ping`, which only the configuration can let through.
+      call.reply.result(envelope(parts.identity, {}));
+  }
+}
+
+function listTools(parts: ModernParts, { request, principal, reply }: ModernCall): void {
+  const { cursor } = request.params;
+  const page =
+    cursor === undefined || typeof cursor === 'string'
+      ? catalogPage({ tools: parts.invoke.tools(), access: parts.access(), principal }, cursor)
+      : undefined;
+  if (page === undefined) {
+    reply.failure(invalidParams('unknown cursor'));
+    return;
+  }
+  const ttlMs = parts.isDeveloping ? 0 : LIST_TTL_MS;
+  reply.result(envelope(parts.identity, { ...page, ttlMs, cacheScope: 'private' }));
+}
+
+async function callTool(parts: ModernParts, call: ModernCall): Promise<void> {
+  const { request, principal, reply, requestId, signal } = call;
+  const { name, arguments: args } = request.params;
+  if (typeof name !== 'string') {
+    reply.failure(invalidParams('name is the name of a tool'));
+    return;
+  }
+  const outcome = await invoke(parts.invoke, {
+    name,
+    arguments: args,
+    principal,
+    requestId,
+    signal,
+    progress: progressReporter(request, reply),
+  });
+  answerOutcome(parts, call, { name, outcome });
+}
+
+function answerOutcome(
+  parts: ModernParts,
+  call: ModernCall,
+  { name, outcome }: { name: string; outcome: Outcome },
+): void {
+  switch (outcome.kind) {
+    case 'unknown':
+      call.reply.failure({
+        status: 200,
+        code: RPC.invalidParams,
+        message: `Unknown tool: ${name.slice(0, 128)}`,
+      });
+      return;
+    case 'insufficient':
+      call.reply.failure(insufficientScope(parts.metadataUrl, call.principal, outcome.missing));
+      return;
+    case 'result':
+      call.reply.result(envelope(parts.identity, { ...outcome.result }));
+      return;
+    case 'cancelled':
+      // The connection is closed; there is nobody to answer.
+      return;
+  }
+}
+
+/** What a method refuses is an answer of its own: only the envelope's problems have an HTTP status. */
+function invalidParams(why: string): RpcFailure {
+  return { status: 200, code: RPC.invalidParams, message: `Invalid params: ${why}` };
+}
+
+/** Sends progress when the caller gave a token for it, and only numbers that grow. */
+function progressReporter(request: RpcRequest, reply: Reply): ToolContext['progress'] {
+  const meta = request.params['_meta'];
+  const token = isObject(meta) ? meta['progressToken'] : undefined;
+  let last = Number.NEGATIVE_INFINITY;
+  return async (done, total, message) => {
+    if (!Number.isFinite(done) || done <= last) return;
+    last = done;
+    if (typeof token !== 'string' && !Number.isSafeInteger(token)) return;
+    // A tool that does not wait for a slow reader must not fill the memory: what comes between is dropped.
+    if (reply.isCongested) return reply.drained();
+    await reply.notify('notifications/progress', {
+      progressToken: token,
+      progress: done,
+      total: Number.isFinite(total) ? total : undefined,
+      message: typeof message === 'string' ? message : undefined,
+    });
+  };
+}
+
+/** What every result of the era carries. */
+function envelope(
+  identity: ServerIdentity,
+  result: Record<string, unknown>,
+): Record<string, unknown> {
+  const serverInfo = { name: identity.name, version: identity.version };
+  return { ...result, resultType: 'complete', _meta: { [META.serverInfo]: serverInfo } };
+}
