@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+import { prepare } from './prepare.js';
+
+prepare();
+await import('../src/main.ts');

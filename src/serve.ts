@@ -1,0 +1,156 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { listen } from '#src/http/server.ts';
+import { createLog } from '#src/observe/log.ts';
+import type { FetchPorts } from '#src/oauth/pinned-fetch.ts';
+import { deleteExpired } from '#src/storage/clean.ts';
+import { reapIdleClients } from '#src/storage/clients.ts';
+import type { Store } from '#src/storage/open.ts';
+import { watchFolder } from '#src/tools/watch.ts';
+import { createApp, type RequestHandler } from './app.ts';
+import { DAY, MINUTE } from './clock.ts';
+import { messageOf } from './errors.ts';
+import { createEvents, type Emit } from './events.ts';
+import type { Project } from './project.ts';
+import { openProject, registerKeys, type OpenProject } from './project-secrets.ts';
+import { openWorkshop } from './project-workshop.ts';
+
+/** A project, served: opens what it needs, listens, and closes everything in order. */
+
+export interface ServeOptions {
+  /** Reload tools when their files change. */
+  watch?: boolean | undefined;
+  /** Told everything that happens, instead of the log. */
+  emit?: Emit | undefined;
+  /** How the outside world is reached; the real one unless a test says otherwise. */
+  fetchPorts?: FetchPorts | undefined;
+}
+
+export interface RunningServer {
+  /** The public origin. */
+  url: string;
+  /** Resolves when the server has closed. */
+  closed: Promise<void>;
+  /** Stops listening, lets running requests finish, closes the store. */
+  close(): Promise<void>;
+}
+
+const DRAIN_MS = 10_000;
+const CLEAN_EVERY_MS = MINUTE;
+const CLEANED_AT_ONCE = 500;
+const REAPED_AT_ONCE = 50;
+
+/**
+ * Starts a project's server.
+ * @throws `roles_invalid`, `keys_unsafe`, `keys_invalid`, `store_unavailable`, `state_too_new`,
+ * `port_in_use`, `config_invalid`.
+ */
+export async function startServer(
+  project: Project,
+  options: ServeOptions = {},
+): Promise<RunningServer> {
+  const { config } = project;
+  const emit = createEmit(project, options);
+  const workshop = await openWorkshop(project, emit);
+  // Closed in the reverse order: the housekeeping, the socket, the store.
+  await using opening = new AsyncDisposableStack();
+  const open = opening.use(
+    await openProject(project, {
+      actor: 'server',
+      onError: (message) => emit({ type: 'server.error', where: 'store', message }),
+    }),
+  );
+  let handler: RequestHandler = unavailable;
+  const listener = await listen((request, response) => handler(request, response), config.listen);
+  opening.defer(() => listener.drain(DRAIN_MS));
+  const url = config.publicUrl ?? localOrigin(config.listen.host, listener.port);
+  handler = createApp({
+    config,
+    name: project.name,
+    origin: url,
+    keys: open.keys,
+    store: open.store,
+    tools: workshop.tools,
+    access: workshop.access,
+    emit,
+    isDeveloping: options.watch === true,
+    fetchPorts: options.fetchPorts,
+  });
+  opening.use(keepHouse(open, emit));
+  if (options.watch) opening.defer(watchFolder(project.toolsFolder, workshop.reload));
+  emit({ type: 'server.listening', url });
+  return running(url, opening.move(), emit);
+}
+
+function createEmit(project: Project, options: ServeOptions): Emit {
+  const events = createEvents();
+  const log = { level: project.environment.logLevel, isTerminal: process.stderr.isTTY };
+  events.subscribe(options.emit ?? createLog(log));
+  return events.emit;
+}
+
+function running(url: string, resources: AsyncDisposableStack, emit: Emit): RunningServer {
+  const closed = Promise.withResolvers<void>();
+  let closing: Promise<void> | undefined;
+  const shutDown = async (): Promise<void> => {
+    emit({ type: 'server.draining' });
+    await resources.disposeAsync();
+    closed.resolve();
+  };
+  return { url, closed: closed.promise, close: () => (closing ??= shutDown()) };
+}
+
+/** What goes on beside requests: keys that change, rows that expire, promises that tools forget. */
+function keepHouse({ project, keys, store }: OpenProject, emit: Emit): Disposable {
+  keys.onChange(() => {
+    emit({ type: 'keys.reloaded', kids: keys.all().map((key) => key.kid) });
+    // A rotation that was killed may have left a key that the store does not know.
+    registerKeys(store, keys, 'server').catch((error: unknown) => {
+      emit({ type: 'server.error', where: 'keys', message: messageOf(error) });
+    });
+  });
+  const stack = new DisposableStack();
+  stack.defer(guardProcess(emit));
+  stack.defer(cleanRegularly(store, project.config.oauth.idleClientDays * DAY, emit));
+  return stack;
+}
+
+/** What has expired, and registered clients that nobody has used for long. */
+async function clean(store: Store, idleClientMs: number): Promise<void> {
+  const now = store.clock.now();
+  await deleteExpired(store.db, now, CLEANED_AT_ONCE);
+  await store.transaction((work) =>
+    reapIdleClients(work, { before: now - idleClientMs, limit: REAPED_AT_ONCE }),
+  );
+}
+
+/** @returns what ends it. */
+function cleanRegularly(store: Store, idleClientMs: number, emit: Emit): () => void {
+  const timer = setInterval(() => {
+    clean(store, idleClientMs).catch((error: unknown) => {
+      emit({ type: 'server.error', where: 'cleaning', message: messageOf(error) });
+    });
+  }, CLEAN_EVERY_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** A promise that a tool forgot must not end everybody's server; it is logged instead. */
+function guardProcess(emit: Emit): () => void {
+  const report = (error: unknown): void => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    emit({ type: 'server.error', where: 'unhandled rejection', message: messageOf(error), stack });
+  };
+  process.on('unhandledRejection', report);
+  return () => void process.off('unhandledRejection', report);
+}
+
+/** Where people on this machine find a server without a public URL. */
+function localOrigin(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** For the moment between listening and being ready. */
+function unavailable(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end();
+}

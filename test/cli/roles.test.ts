@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { makeProject, ROLES, seed } from './support.ts';
+
+interface CheckJson {
+  ok: boolean;
+  errors: string[];
+  warnings: string[];
+}
+
+const toolFile = (name: string): string => `import { tool } from 'castellan';
+import { z } from 'zod';
+console.log('a tool may print while it loads');
+setInterval(() => {}, 1_000);
+export default tool({ name: '${name}', description: 'Does ${name}', input: z.object({}), run: () => 1 });
+`;
+
+const allowed = (tool: string, privilege: string): object => ({
+  applyTo: tool,
+  type: 'tool',
+  execute: [privilege],
+});
+
+const withTools = (...entries: object[]): Record<string, string> => ({
+  'tools/look.ts': toolFile('look'),
+  'tools/change.ts': toolFile('change'),
+  'roles.json': JSON.stringify({ ...ROLES, permissions: { allowed: entries } }),
+});
+
+describe('roles check', () => {
+  it('is content with names that exist; tools that print or linger do no harm', async () => {
+    await using project = await makeProject({ files: withTools(allowed('look', 'reader')) });
+    assert.deepEqual(await project.json(['roles', 'check']), {
+      ok: true,
+      errors: [],
+      warnings: [],
+    });
+    assert.equal(
+      (await project.cli(['roles', 'check'])).stdout,
+      'roles.json names nothing that is not there.\n',
+    );
+  });
+
+  it('names every name that does not exist, with its path', async () => {
+    await using project = await makeProject({
+      files: withTools(allowed('look', 'raeder'), allowed('lok', 'reader'), {
+        applyTo: 'kb',
+        type: 'pipeline',
+        read: ['reader'],
+      }),
+    });
+    const { code, stdout, stderr } = await project.cli(['roles', 'check', '--json']);
+    assert.equal(code, 1);
+    assert.deepEqual(JSON.parse(stdout), {
+      ok: false,
+      errors: [
+        'permissions.allowed[0].execute: unknown privilege "raeder"',
+        'permissions.allowed[1].applyTo: unknown tool "lok"',
+      ],
+      warnings: ['permissions.allowed[2].applyTo: unknown pipeline "kb"'],
+    });
+    assert.match(stderr, /castellan: .*roles\.json has 2 errors\n/);
+    const text = await project.cli(['roles', 'check']);
+    assert.match(
+      text.stdout,
+      /^error: permissions\.allowed\[0\]\.execute: unknown privilege "raeder"$/m,
+    );
+    assert.match(text.stdout, /^warning: permissions\.allowed\[2\]/m);
+  });
+
+  it('names misspelt fields and broken JSON', async () => {
+    for (const [text, expected] of [
+      ['{"priviliges": []}', /priviliges: unknown field/],
+      ['{"roles": [{"role": 1, "privileges": []}]}', /roles\.0\.role: /],
+      ['{', /it is not JSON/],
+    ] as const) {
+      await using project = await makeProject({ files: { 'roles.json': text } });
+      const { code, stdout } = await project.cli(['roles', 'check', '--json']);
+      assert.equal(code, 1);
+      assert.match((JSON.parse(stdout) as CheckJson).errors.join('\n'), expected);
+    }
+  });
+
+  it('warns about tool files that do not load; their tools may be the unknown ones', async () => {
+    const files = {
+      ...withTools(allowed('broken', 'reader')),
+      'tools/broken.ts': 'throw new Error("no luck")',
+    };
+    await using project = await makeProject({ files });
+    const checked = await project.json<CheckJson>(['roles', 'check']);
+    assert.equal(checked.ok, true);
+    assert.deepEqual(checked.warnings, [
+      'tools/broken.ts: it threw while loading: no luck',
+      'permissions.allowed[0].applyTo: unknown tool "broken"',
+    ]);
+  });
+});
+
+describe('roles show', () => {
+  const files = withTools(allowed('look', 'reader'), allowed('change', 'writer'));
+
+  it('shows what a role comes to, and roles that no longer exist', async () => {
+    await using project = await makeProject({ files });
+    const { store } = await seed(project);
+    assert.deepEqual(await project.json(['roles', 'show', 'ana']), {
+      user: 'ana',
+      status: 'active',
+      roles: ['clerk'],
+      unknownRoles: [],
+      privileges: [{ name: 'reader', title: 'Read', description: 'Looks things up.' }],
+      tools: [{ name: 'look', privileges: ['reader'] }],
+    });
+    const roles = JSON.stringify(['manager', 'gone']);
+    await store.db.updateTable('users').set({ roles }).where('name', '=', 'ben').execute();
+    const { stdout, stderr } = await project.cli(['roles', 'show', 'ben']);
+    assert.match(stdout, /^writer +Write +Changes things\.$/m);
+    assert.match(stdout, /^change +writer\nlook +reader$/m);
+    assert.match(stderr, /no longer has the role gone/);
+  });
+
+  it('is 3 for an unknown user, and 1 with a roles.json that is wrong', async () => {
+    await using project = await makeProject({ files });
+    assert.equal((await project.cli(['roles', 'show', 'zoe'])).code, 3);
+    await using wrong = await makeProject({ files: withTools(allowed('lok', 'reader')) });
+    const { code, stderr } = await wrong.cli(['roles', 'show', 'zoe']);
+    assert.equal(code, 1);
+    assert.match(stderr, /permissions\.allowed\[0\]\.applyTo: unknown tool "lok"/);
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Event } from '#src/events.ts';
+import type { GrantId } from '#src/ids.ts';
+import { clean, createLog } from '#src/observe/log.ts';
+
+/** What the log writes for an event. */
+function written(event: Event, options: { level?: string; isTerminal?: boolean } = {}): string {
+  let text = '';
+  const destination = { write: (line: string) => void (text += line) };
+  createLog({ level: options.level ?? 'debug', isTerminal: options.isTerminal, destination })(
+    event,
+  );
+  return text;
+}
+
+const REJECTED: Event = { type: 'tools.rejected', file: 'a.ts', reason: 'it threw\nwhile loading' };
+
+describe('the log', () => {
+  it('is one JSON line an event, with level, time and name', () => {
+    const line = written(REJECTED);
+    assert.equal(line.split('\n').length, 2);
+    const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    assert.deepEqual(rest, {
+      level: 'warn',
+      event: 'tools.rejected',
+      file: 'a.ts',
+      reason: 'it threw\nwhile loading',
+    });
+  });
+
+  it('is a line for people on a terminal, without control characters of others', () => {
+    const line = written(REJECTED, { isTerminal: true });
+    assert.match(
+      line,
+      /^\d\d:\d\d:\d\d warn {2}tools\.rejected file=a\.ts reason="it threw\\nwhile loading"\n$/,
+    );
+  });
+
+  it('leaves out what is below its level; an unknown level is info', () => {
+    const issued: Event = { type: 'token.issued', grantId: 'gr_1' as GrantId, kind: 'refresh' };
+    assert.equal(written(issued, { level: 'info' }), '');
+    assert.equal(written(issued, { level: 'everything' }), '');
+    assert.notEqual(written(issued, { level: 'debug' }), '');
+    assert.equal(written(REJECTED, { level: 'silent' }), '');
+  });
+
+  it('takes what looks like a secret out of text that others wrote', () => {
+    const token = `eyJhbGciOiJIUzI1NiJ9.${'a'.repeat(30)}.${'b'.repeat(20)}`;
+    const cases: [string, string][] = [
+      [`bad token ${token}!`, 'bad token [removed]!'],
+      [
+        'connect postgres://admin:geheim@db:5432/x failed',
+        'connect postgres://[removed]@db:5432/x failed',
+      ],
+      [`refresh ${'Z9_-'.repeat(11)} unknown`, 'refresh [removed] unknown'],
+      [
+        'a plain sentence about gr_1b2f59fba6ea4f2c32a8a006595296',
+        'a plain sentence about gr_1b2f59fba6ea4f2c32a8a006595296',
+      ],
+    ];
+    for (const [text, expected] of cases) {
+      assert.equal(clean(text), expected);
+      const event: Event = { type: 'server.error', where: 'test', message: text };
+      assert.equal((JSON.parse(written(event)) as { message: string }).message, expected);
+    }
+    assert.equal(clean('x '.repeat(5_000)).length, 2_000);
+  });
+});
