@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { content, tool, toolError, type Tool } from '#src/index.ts';
+
+/** The tools that the conformance suite asks a server for, as a project would write them. */
+
+/** A red square of one pixel. */
+const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+/** A WAV file without samples. */
+const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=';
+const NOTHING = z.object({});
+
+export const FIXTURE_TOOLS: readonly Tool[] = [
+  tool({
+    name: 'test_simple_text',
+    description: 'Returns a fixed text.',
+    input: NOTHING,
+    run: () => 'This is a simple text response for testing.',
+  }),
+  tool({
+    name: 'test_image_content',
+    description: 'Returns a picture.',
+    input: NOTHING,
+    run: () => content({ type: 'image', data: PNG, mimeType: 'image/png' }),
+  }),
+  tool({
+    name: 'test_audio_content',
+    description: 'Returns a sound.',
+    input: NOTHING,
+    run: () => content({ type: 'audio', data: WAV, mimeType: 'audio/wav' }),
+  }),
+  tool({
+    name: 'test_embedded_resource',
+    description: 'Returns an embedded resource.',
+    input: NOTHING,
+    run: () =>
+      content({
+        type: 'resource',
+        resource: {
+          uri: 'test://embedded-resource',
+          mimeType: 'text/plain',
+          text: 'This is an embedded resource content.',
+        },
+      }),
+  }),
+  tool({
+    name: 'test_multiple_content_types',
+    description: 'Returns text, a picture and a resource.',
+    input: NOTHING,
+    run: () =>
+      content(
+        { type: 'text', text: 'Multiple content types test:' },
+        { type: 'image', data: PNG, mimeType: 'image/png' },
+        {
+          type: 'resource',
+          resource: {
+            uri: 'test://mixed-content-resource',
+            mimeType: 'application/json',
+            text: JSON.stringify({ test: 'data', value: 123 }),
+          },
+        },
+      ),
+  }),
+  tool({
+    name: 'test_error_handling',
+    description: 'Always fails.',
+    input: NOTHING,
+    run() {
+      throw toolError('This tool intentionally returns an error for testing');
+    },
+  }),
+  tool({
+    name: 'test_logging_tool',
+    description: 'Writes to the log, which no caller sees.',
+    input: NOTHING,
+    run(_args, context) {
+      context.log.info('logged');
+      return 'logged';
+    },
+  }),
+  tool({
+    name: 'test_tool_with_progress',
+    description: 'Reports progress three times.',
+    input: NOTHING,
+    async run(_args, context) {
+      for (const done of [0, 50, 100]) await context.progress(done, 100);
+      return 'done';
+    },
+  }),
+];
