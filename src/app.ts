@@ -9,10 +9,13 @@ import { createAuthenticator } from '#src/credentials/authenticate.ts';
 import type { KeyRing } from '#src/credentials/key-ring.ts';
 import { messageOf } from './errors.ts';
 import type { Emit } from './events.ts';
+import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, isLoopbackHost, type Caller } from '#src/http/caller.ts';
+import { isHostServed, normalizeTarget } from '#src/http/request-target.ts';
 import { createRenderer, type Renderer } from '#src/http/render.ts';
 import { createSiteRouter, notFound, type SiteParts } from '#src/http/site-routes.ts';
 import { createMcpEndpoint, type McpHandler } from '#src/mcp/endpoint.ts';
+import type { TransportRules } from '#src/mcp/ladder.ts';
 import { createAuthorizationServer } from '#src/oauth/authorization-server.ts';
 import { systemFetchPorts, type FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { serverUrls, type ServerUrls } from '#src/oauth/urls.ts';
@@ -43,8 +46,15 @@ export interface AppParts {
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
+const READY_WITHIN_MS = 900;
+const MIB = 1024 * 1024;
+/** What bodies at /mcp may hold at once, of callers with a token of ours and of everybody else. */
+const CALLERS_BODIES_BYTES = 64 * MIB;
+const STRANGERS_BODIES_BYTES = 16 * MIB;
 /** Probes come from other machines over plain HTTP and learn nothing. */
 const HEALTH_PATHS = new Set(['/healthz', '/readyz']);
+const MCP_PATHS = new Set(['/mcp', '/mcp/']);
+const LONGEST_PATH = 200;
 
 /** The whole server as one request handler. */
 export function createApp(parts: AppParts): RequestHandler {
@@ -61,42 +71,95 @@ export function createApp(parts: AppParts): RequestHandler {
     host: new URL(urls.origin).host,
     mcpUrl: urls.resource,
   });
-  const mcp = mcpEndpoint(parts, urls, verifier);
+  const rules = transportRules(config, urls);
+  const mcp = mcpEndpoint(parts, { urls, verifier, rules });
   const site = siteHandler({ parts, urls, verifier, renderer });
   const readCaller = createCallerReader(config.trustedProxies);
   return (request, response) => {
     const caller = readCaller(request);
-    const path = pathOf(request);
-    if (path === '/mcp' || path === '/mcp/') {
-      void mcp(request, response, caller);
+    const refusal = refusalOf(request, caller, rules);
+    if (refusal !== undefined) {
+      const path = pathOf(request).slice(0, LONGEST_PATH);
+      emit({ type: 'http.refused', reason: refusal.reason, address: caller.address, path });
+      refuse(response, refusal);
       return;
     }
-    if (!caller.isSafe && !HEALTH_PATHS.has(path)) {
-      // A password or a token must not have come this way; nothing is answered that could invite one.
-      emit({
-        type: 'http.refused',
-        reason: 'plain HTTP',
-        address: caller.address,
-        path: path.slice(0, 200),
-      });
-      response.writeHead(404, { 'content-length': '0' }).end();
-      return;
-    }
-    site(request, response, caller);
+    if (MCP_PATHS.has(pathOf(request))) void mcp(request, response, caller);
+    else site(request, response, caller);
   };
 }
 
-function mcpEndpoint(parts: AppParts, urls: ServerUrls, verifier: AccessTokenVerifier): McpHandler {
+interface Refusal {
+  status: 400 | 403 | 404;
+  /** For the log. */
+  reason: string;
+  /** Sent as JSON; without one there is no body. */
+  description?: string;
+}
+
+/** Why a request reaches neither the endpoint nor the site, or undefined. Brings its target into form. */
+function refusalOf(
+  request: IncomingMessage,
+  caller: Caller,
+  rules: TransportRules,
+): Refusal | undefined {
+  if (!normalizeTarget(request)) {
+    const description = 'The request target is not a path or an http(s) URL';
+    return { status: 400, reason: 'bad request target', description };
+  }
+  const path = pathOf(request);
+  if (HEALTH_PATHS.has(path)) return undefined;
+  const isMcp = MCP_PATHS.has(path);
+  // A password or a token must not have come this way; nothing is answered that could invite one.
+  if (!caller.isSafe && !(isMcp && rules.allowInsecureHttp))
+    return { status: 404, reason: 'plain HTTP' };
+  // The endpoint answers another Host in its own words.
+  if (isMcp || isHostServed(rules, request)) return undefined;
+  return { status: 403, reason: 'Host', description: 'This Host is not served here' };
+}
+
+function refuse(response: ServerResponse, { status, description }: Refusal): void {
+  if (description === undefined) {
+    response.writeHead(status, { 'content-length': '0' }).end();
+    return;
+  }
+  const error = status === 403 ? 'forbidden' : 'invalid_request';
+  const text = JSON.stringify({ error, error_description: description });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(text);
+}
+
+/** Which ways to `/mcp` are served; of them the Host counts for everything else too. */
+function transportRules(config: Config, urls: ServerUrls): TransportRules {
+  return {
+    enabled: config.mcp.enabled,
+    allowInsecureHttp: config.allowInsecureHttp,
+    allowedHosts: new Set(lowerCase(config.mcp.allowedHosts ?? [new URL(urls.origin).host])),
+    allowedOrigins: new Set(config.mcp.allowedOrigins ?? [urls.origin]),
+    allowLoopback: isLoopbackHost(config.listen.host),
+  };
+}
+
+interface McpOptions {
+  urls: ServerUrls;
+  verifier: AccessTokenVerifier;
+  rules: TransportRules;
+}
+
+function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): McpHandler {
   const { config, emit, access, tools, store } = parts;
   return createMcpEndpoint({
-    rules: {
-      enabled: config.mcp.enabled,
-      allowInsecureHttp: config.allowInsecureHttp,
-      allowedHosts: new Set(lowerCase(config.mcp.allowedHosts ?? [new URL(urls.origin).host])),
-      allowedOrigins: new Set(config.mcp.allowedOrigins ?? [urls.origin]),
-      allowLoopback: isLoopbackHost(config.listen.host),
-    },
+    rules,
     maxBodyBytes: config.mcp.maxBodyBytes,
+    budgets: {
+      strangers: new BodyBudget(STRANGERS_BODIES_BYTES),
+      callers: new BodyBudget(Math.max(CALLERS_BODIES_BYTES, 2 * config.mcp.maxBodyBytes)),
+    },
     acceptBareRequests: config.mcp.acceptBareRequests,
     authenticator: createAuthenticator({ store, verifier, access }),
     modern: {
@@ -188,12 +251,19 @@ function presentAsPublic(request: IncomingMessage, origin: string, caller: Calle
   request.headers.host = url.host;
 }
 
+/** Whether the store answers, and soon: a probe that hangs is no answer to who asks. */
 async function isReady(store: Store): Promise<boolean> {
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), READY_WITHIN_MS);
+  const query = store.db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
+  const answer = query.then(
+    () => true,
+    () => false,
+  );
   try {
-    await store.db.selectFrom('schema_version').select('version').executeTakeFirstOrThrow();
-    return true;
-  } catch {
-    return false;
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

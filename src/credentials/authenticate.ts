@@ -3,7 +3,7 @@ import { decideAccess, type AccessDenial, type AccessRecord } from '#src/grants/
 import type { Store } from '#src/storage/open.ts';
 import { LAST_USE_INTERVAL_MS, recordGrantUse } from '#src/storage/grants.ts';
 import { LRUCache } from 'lru-cache';
-import type { AccessTokenVerifier, TokenProblem } from './access-token.ts';
+import type { AccessTokenVerifier, TokenProblem, VerifiedToken } from './access-token.ts';
 import { principalsFor, type Principal } from './principal.ts';
 
 /*
@@ -19,10 +19,24 @@ export type Denial =
   | 'no_privileges';
 
 export type Authentication =
-  | { ok: true; principal: Principal }
+  | {
+      ok: true;
+      principal: Principal;
+      /**
+       * Why the grant no longer counts, or undefined while it does: for work that goes on after the
+       * request was let in. Reads the store as the check of a new request does.
+       * @throws `store_unavailable` when the store does not answer.
+       */
+      recheck: () => Promise<Denial | undefined>;
+    }
   | { ok: false; reason: Denial; credentialSent: boolean };
 
 export interface Authenticator {
+  /**
+   * Whether the header holds a token that we signed and that has not expired. Cheap: the store, which
+   * says whether it counts, is not asked. Decides only how much a request may send before it is.
+   */
+  looksGenuine(authorization: string | undefined): Promise<boolean>;
   /**
    * @throws `store_unavailable` when the store does not answer: the request then fails closed.
    */
@@ -44,26 +58,39 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const { store, verifier } = parts;
   const toPrincipal = principalFactory(parts.access);
   const noteUse = useNotes(store);
+  const read = async ({ claims, kid }: VerifiedToken): Promise<Reading> => {
+    const record = await store.readAccess(claims.gid, kid);
+    const denial = decideAccess(claims, record, store.clock.now());
+    if (denial !== undefined || record === undefined) return { denial: denial ?? 'grant_unknown' };
+    const principal = toPrincipal(record);
+    // Nothing of what was consented to is left: a new login can ask for what there is now.
+    const isEmpty = principal.granted.length > 0 && principal.effective.size === 0;
+    return isEmpty ? { denial: 'no_privileges' } : { denial: undefined, record, principal };
+  };
   return {
+    async looksGenuine(authorization) {
+      const token = BEARER.exec(authorization ?? '')?.[1];
+      return token !== undefined && typeof (await verifier.verify(token)) !== 'string';
+    },
     async authenticate(authorization, address) {
       if (authorization === undefined) return deny('no_credential', false);
       const token = BEARER.exec(authorization)?.[1];
       if (token === undefined) return deny('malformed_header', SOME_BEARER.test(authorization));
       const verified = await verifier.verify(token);
       if (typeof verified === 'string') return deny(verified, true);
-      const record = await store.readAccess(verified.claims.gid, verified.kid);
-      const denial = decideAccess(verified.claims, record, store.clock.now());
-      if (denial !== undefined || record === undefined)
-        return deny(denial ?? 'grant_unknown', true);
-      const principal = toPrincipal(record);
-      // Nothing of what was consented to is left: a new login can ask for what there is now.
-      if (principal.granted.length > 0 && principal.effective.size === 0)
-        return deny('no_privileges', true);
-      noteUse(record, address);
-      return { ok: true, principal };
+      const reading = await read(verified);
+      if (reading.denial !== undefined) return deny(reading.denial, true);
+      noteUse(reading.record, address);
+      const recheck = async (): Promise<Denial | undefined> => (await read(verified)).denial;
+      return { ok: true, principal: reading.principal, recheck };
     },
   };
 }
+
+/** What the store says of a verified token's grant. */
+type Reading =
+  | { denial: AccessDenial | 'no_privileges' }
+  | { denial: undefined; record: AccessRecord; principal: Principal };
 
 function deny(reason: Denial, credentialSent: boolean): Authentication {
   return { ok: false, reason, credentialSent };

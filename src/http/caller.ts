@@ -44,6 +44,22 @@ export function createCallerReader(
   };
 }
 
+/**
+ * How the address at the other end of a connection is counted: as one, or not at all (undefined) when
+ * it speaks for many: a trusted proxy, or this machine.
+ * @throws `config_invalid` as `createCallerReader` does.
+ */
+export function createPeerReader(
+  trustedProxies: readonly string[],
+): (remoteAddress: string | undefined) => string | undefined {
+  const trusted = trustedProxies.map(parseRange);
+  return (remoteAddress) => {
+    const peer = parseAddress(remoteAddress ?? '');
+    if (peer === undefined || isLoopback(peer) || isWithin(peer, trusted)) return undefined;
+    return throttleAddress(peer.toString());
+  };
+}
+
 /** The key under which an address is counted: IPv6 by /64, because a household holds that much. */
 export function throttleAddress(address: string): string {
   const parsed = parseAddress(address);

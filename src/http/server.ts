@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { AppError, messageOf, systemCode } from '#src/errors.ts';
 
 /*
@@ -19,8 +19,23 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** A request with its body; slow ones end. Answers may take as long as they like. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** While more than half of the connections are in use. */
+const CROWDED_KEEP_ALIVE_MS = 10_000;
 const MAX_HEADER_BYTES = 32 * 1024;
 const MAX_CONNECTIONS = 10_000;
+const MAX_CONNECTIONS_PER_PEER = 1_000;
+
+export interface ConnectionLimits {
+  /**
+   * The name under which the connections of an address are counted; undefined for one that may have
+   * any number. Without this, every address may.
+   */
+  peerOf?: (remoteAddress: string | undefined) => string | undefined;
+  /** 10,000 unless told. */
+  most?: number;
+  /** 1,000 unless told. */
+  mostPerPeer?: number;
+}
 
 /**
  * Starts listening.
@@ -30,6 +45,7 @@ const MAX_CONNECTIONS = 10_000;
 export async function listen(
   handler: (request: IncomingMessage, response: ServerResponse) => void,
   address: { host: string; port: number },
+  limits: ConnectionLimits = {},
 ): Promise<Listener> {
   const server = createServer(
     {
@@ -41,10 +57,43 @@ export async function listen(
     },
     handler,
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, limits);
   await bind(server, address);
   const { port } = server.address() as AddressInfo;
   return { server, host: address.host, port, drain: (graceMs) => drain(server, graceMs) };
+}
+
+/** No address takes all connections, and the more there are, the sooner an idle one ends. */
+function limitConnections(server: Server, limits: ConnectionLimits): void {
+  const { peerOf, most = MAX_CONNECTIONS, mostPerPeer = MAX_CONNECTIONS_PER_PEER } = limits;
+  const perPeer = new Map<string, number>();
+  let open = 0;
+  const count = (change: 1 | -1): void => {
+    open += change;
+    // Node reads it whenever a connection becomes idle.
+    server.keepAliveTimeout = open * 2 > most ? CROWDED_KEEP_ALIVE_MS : KEEP_ALIVE_TIMEOUT_MS;
+  };
+  server.maxConnections = most;
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf?.(socket.remoteAddress);
+    const others = peer === undefined ? 0 : (perPeer.get(peer) ?? 0);
+    if (others >= mostPerPeer) {
+      socket.destroy();
+      return;
+    }
+    count(1);
+    if (peer !== undefined) perPeer.set(peer, others + 1);
+    socket.once('close', () => {
+      count(-1);
+      if (peer !== undefined) release(perPeer, peer);
+    });
+  });
+}
+
+function release(perPeer: Map<string, number>, peer: string): void {
+  const left = (perPeer.get(peer) ?? 1) - 1;
+  if (left > 0) perPeer.set(peer, left);
+  else perPeer.delete(peer);
 }
 
 async function bind(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticator } from '#src/credentials/authenticate.ts';
+import type { Authenticator, Denial } from '#src/credentials/authenticate.ts';
 import type { Emit } from '#src/events.ts';
-import { messageOf } from '#src/errors.ts';
-import { decodeText, readBody } from '#src/http/body.ts';
+import { AppError, messageOf } from '#src/errors.ts';
+import { decodeText, isSmallBody, readBody, type BodyBudget } from '#src/http/body.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { isRepeated } from '#src/http/request-target.ts';
 import { unauthorized } from './challenge.ts';
 import { envelopeProblem, eraOf, noEra, unsupportedVersion } from './envelope.ts';
-import { corsHeaders, decideTransport, isRepeated, type TransportRules } from './ladder.ts';
-import { readMessage, type RpcRequest } from './message.ts';
+import { corsHeaders, decideTransport, type TransportRules } from './ladder.ts';
+import { readMessage, type Incoming, type RpcRequest } from './message.ts';
 import { answerModern, discover, type ModernParts } from './modern.ts';
 import { Reply } from './reply.ts';
-import { RPC, toRpcFailure } from './rpc-error.ts';
+import { RPC, toRpcFailure, type RpcFailure } from './rpc-error.ts';
 
 /*
  * `/mcp`. Owns the way of a request from the socket to the method that answers it, and the order of
@@ -22,6 +23,8 @@ import { RPC, toRpcFailure } from './rpc-error.ts';
 export interface EndpointParts {
   rules: TransportRules;
   maxBodyBytes: number;
+  /** What the bodies of all requests may hold at once. */
+  budgets: { strangers: BodyBudget; callers: BodyBudget };
   acceptBareRequests: boolean;
   authenticator: Authenticator;
   modern: ModernParts;
@@ -33,6 +36,9 @@ export type McpHandler = (
   response: ServerResponse,
   caller: Caller,
 ) => Promise<void>;
+
+/** The largest body of a request without a token of ours; a login's first request is far smaller. */
+const STRANGERS_BODY_BYTES = 64 * 1024;
 
 /** One request with what the steps below need of it. */
 interface Exchange {
@@ -56,19 +62,25 @@ export function createMcpEndpoint(parts: EndpointParts): McpHandler {
     try {
       await answer(parts, exchange);
     } catch (error) {
-      const failure = toRpcFailure(error);
-      if (failure.status >= 500) {
-        const stack = error instanceof Error ? error.stack : undefined;
-        parts.emit({
-          type: 'server.error',
-          where: `mcp ${requestId}`,
-          message: messageOf(error),
-          stack,
-        });
-      }
-      reply.failure(failure);
+      reply.failure(explain(parts, exchange, error));
     }
   };
+}
+
+/** What a thrown value is answered, once it was told to whoever runs the server. */
+function explain(parts: EndpointParts, exchange: Exchange, error: unknown): RpcFailure {
+  const { caller, requestId } = exchange;
+  const failure = toRpcFailure(error);
+  if (error instanceof AppError && error.code === 'too_many_requests') {
+    // Many at once are no fault of the server, and must not fill its log.
+    const reason = 'too much is being sent at once';
+    parts.emit({ type: 'request.denied', reason, address: caller.address, requestId });
+  } else if (failure.status >= 500) {
+    const stack = error instanceof Error ? error.stack : undefined;
+    const where = `mcp ${requestId}`;
+    parts.emit({ type: 'server.error', where, message: messageOf(error), stack });
+  }
+  return failure;
 }
 
 async function answer(parts: EndpointParts, exchange: Exchange): Promise<void> {
@@ -83,7 +95,7 @@ async function answer(parts: EndpointParts, exchange: Exchange): Promise<void> {
       return reply.failure(transport.failure);
     case 'pass':
   }
-  const incoming = readMessage(decodeText(await readBody(request, parts.maxBodyBytes)));
+  const incoming = await receive(parts, request);
   switch (incoming.kind) {
     case 'invalid':
       return reply.failure(incoming.failure);
@@ -93,6 +105,19 @@ async function answer(parts: EndpointParts, exchange: Exchange): Promise<void> {
       reply.answers(incoming.request.id);
       return answerRequest(parts, exchange, incoming.request);
   }
+}
+
+/**
+ * The message in the body. The credential is looked at again when it counts; here it only says how
+ * much may be sent, because whoever has none could otherwise fill the memory.
+ */
+async function receive(parts: EndpointParts, request: IncomingMessage): Promise<Incoming> {
+  const { budgets, maxBodyBytes } = parts;
+  const isKnown =
+    !isSmallBody(request) && (await parts.authenticator.looksGenuine(authorizationOf(request)));
+  const limit = isKnown ? maxBodyBytes : Math.min(maxBodyBytes, STRANGERS_BODY_BYTES);
+  using share = (isKnown ? budgets.callers : budgets.strangers).share();
+  return readMessage(decodeText(await readBody(request, limit, share)));
 }
 
 async function answerRequest(
@@ -127,18 +152,21 @@ async function answerAuthenticated(
     authorizationOf(request),
     caller.address,
   );
-  if (!authentication.ok) {
-    parts.emit({
-      type: 'request.denied',
-      reason: authentication.reason,
-      address: caller.address,
-      requestId,
-    });
-    return reply.failure(unauthorized(parts.modern.metadataUrl, authentication.credentialSent));
-  }
-  const { principal } = authentication;
+  if (!authentication.ok) return deny(parts, exchange, authentication);
+  const { principal, recheck } = authentication;
   const signal = goneSignal(exchange.response);
-  return answerModern(parts.modern, { request: message, principal, reply, requestId, signal });
+  const call = { request: message, principal, reply, requestId, signal, recheck };
+  const reason = await answerModern(parts.modern, call);
+  if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });
+}
+
+function deny(
+  parts: EndpointParts,
+  { caller, reply, requestId }: Exchange,
+  { reason, credentialSent }: { reason: Denial; credentialSent: boolean },
+): void {
+  parts.emit({ type: 'request.denied', reason, address: caller.address, requestId });
+  reply.failure(unauthorized(parts.modern.metadataUrl, credentialSent));
 }
 
 /** Sessions are not served yet: an unknown one is 404, a new one learns which version to speak. */

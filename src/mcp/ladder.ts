@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { mediaType } from '#src/http/body.ts';
 import { isLoopbackHost, type Caller } from '#src/http/caller.ts';
+import { isHostServed, type HostRules } from '#src/http/request-target.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 
 /*
@@ -8,14 +9,11 @@ import { RPC, type RpcFailure } from './rpc-error.ts';
  * content type. The first check that fails answers.
  */
 
-export interface TransportRules {
+export interface TransportRules extends HostRules {
   enabled: boolean;
   allowInsecureHttp: boolean;
-  /** `host` or `host:port`, lower case. */
-  allowedHosts: ReadonlySet<string>;
+  /** Where loopback hosts are served, loopback origins may call. */
   allowedOrigins: ReadonlySet<string>;
-  /** Loopback hosts and origins count too, while listening on loopback. */
-  allowLoopback: boolean;
 }
 
 export type TransportDecision =
@@ -36,8 +34,7 @@ export function decideTransport(
 ): TransportDecision {
   if (!rules.enabled || !(caller.isSafe || rules.allowInsecureHttp))
     return { kind: 'refuse', status: 404 };
-  if (!hostAllowed(rules, request.headers.host) || isRepeated(request, 'host'))
-    return forbidden('Host');
+  if (!isHostServed(rules, request)) return forbidden('Host');
   if (request.method === 'OPTIONS') return { kind: 'preflight' };
   if (request.method !== 'POST')
     return { kind: 'refuse', status: 405, headers: { allow: METHODS } };
@@ -69,30 +66,6 @@ export function corsHeaders(
     'access-control-allow-headers': safeHeaderList(asked),
     'access-control-max-age': '3600',
   };
-}
-
-/**
- * Whether a header is there more than once. Node keeps the first of some; a proxy in front may have
- * judged the last.
- */
-export function isRepeated(request: IncomingMessage, name: string): boolean {
-  const { rawHeaders } = request;
-  let seen = false;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const raw = rawHeaders[index];
-    if (raw?.length !== name.length || raw.toLowerCase() !== name) continue;
-    if (seen) return true;
-    seen = true;
-  }
-  return false;
-}
-
-function hostAllowed(rules: TransportRules, host: string | undefined): boolean {
-  if (host === undefined) return false;
-  const value = host.toLowerCase();
-  const name = value.replace(/:\d+$/, '');
-  if (rules.allowedHosts.has(value) || rules.allowedHosts.has(name)) return true;
-  return rules.allowLoopback && isLoopbackHost(name);
 }
 
 function originAllowed(rules: TransportRules, origin: string | undefined): boolean {

@@ -1,10 +1,12 @@
 import type { Access } from '#src/access/access.ts';
+import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import type { ToolContext } from '#src/tools/define.ts';
 import { invoke, type InvokeParts, type Outcome } from '#src/tools/invoke.ts';
 import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { META, MODERN_VERSION } from './envelope.ts';
+import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
 import type { Reply } from './reply.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
@@ -37,7 +39,9 @@ export interface ModernCall {
   principal: Principal;
   reply: Reply;
   requestId: string;
+  /** Aborted when the caller has gone. */
   signal: AbortSignal;
+  recheck: WatchedGrant['recheck'];
 }
 
 /** Answers `server/discover`, the one method that needs no credential. */
@@ -51,16 +55,24 @@ export function discover({ identity }: ModernParts): Record<string, unknown> {
   });
 }
 
-/** Answers a request of an authenticated caller. */
-export async function answerModern(parts: ModernParts, call: ModernCall): Promise<void> {
+/**
+ * Answers a request of an authenticated caller.
+ * @returns why the caller's grant has stopped counting meanwhile; then nothing was answered.
+ */
+export async function answerModern(
+  parts: ModernParts,
+  call: ModernCall,
+): Promise<Denial | undefined> {
   switch (call.request.method) {
     case 'tools/list':
-      return listTools(parts, call);
+      listTools(parts, call);
+      return undefined;
     case 'tools/call':
       return callTool(parts, call);
     default:
       // `ping`, which only the configuration can let through.
       call.reply.result(envelope(parts.identity, {}));
+      return undefined;
   }
 }
 
@@ -78,22 +90,28 @@ function listTools(parts: ModernParts, { request, principal, reply }: ModernCall
   reply.result(envelope(parts.identity, { ...page, ttlMs, cacheScope: 'private' }));
 }
 
-async function callTool(parts: ModernParts, call: ModernCall): Promise<void> {
-  const { request, principal, reply, requestId, signal } = call;
+async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | undefined> {
+  const { request, principal, reply, requestId, recheck, signal: gone } = call;
   const { name, arguments: args } = request.params;
   if (typeof name !== 'string') {
     reply.failure(invalidParams('name is the name of a tool'));
-    return;
+    return undefined;
   }
+  using watch = watchGrant({ recheck, clock: parts.invoke.clock, gone });
   const outcome = await invoke(parts.invoke, {
     name,
     arguments: args,
     principal,
     requestId,
-    signal,
+    signal: watch.signal,
     progress: progressReporter(request, reply),
   });
+  // Nobody reads the answer.
+  if (gone.aborted) return undefined;
+  const denial = await watch.verdict();
+  if (denial !== undefined) return denial;
   answerOutcome(parts, call, { name, outcome });
+  return undefined;
 }
 
 function answerOutcome(

@@ -37,6 +37,15 @@ export function toRpcFailure(error: unknown): RpcFailure {
       return { status: 415, code: RPC.invalidRequest, message };
     case 'body_incomplete':
       return { status: 400, code: RPC.invalidRequest, message };
+    case 'too_many_requests':
+      return {
+        status: 503,
+        code: RPC.unavailable,
+        message,
+        headers: {
+          'retry-after': RETRY_AFTER_SECONDS,
+        },
+      };
     case 'store_unavailable':
       return {
         status: 503,
@@ -59,7 +68,6 @@ export function toRpcFailure(error: unknown): RpcFailure {
     case 'body_not_form':
     case 'forbidden':
     case 'expired':
-    case 'too_many_requests':
     case 'client_metadata_invalid':
     case 'client_blocked':
     case 'client_document_unreachable':

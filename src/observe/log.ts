@@ -74,11 +74,23 @@ function levelOf(event: Event): Level {
   }
 }
 
-/** `14:36:07 warn  tools.rejected file=a.ts reason="it threw"`; control characters are escaped. */
+/** `14:36:07 warn  tools.rejected file=a.ts reason="it threw"`. */
 function forPeople(line: string): string {
   const { level, time, event, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const rest = Object.entries(fields).map(([key, value]) => `${key}=${plainOrQuoted(value)}`);
-  return `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${[event, ...rest].join(' ')}\n`;
+  const text = `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${[event, ...rest].join(' ')}`;
+  return `${escapeInvisible(text)}\n`;
+}
+
+/**
+ * What a terminal would obey or hide: control characters, of which JSON leaves U+0080 to U+009F as
+ * they are, what changes the direction of text, and other line ends.
+ */
+function escapeInvisible(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+  });
 }
 
 function plainOrQuoted(value: unknown): string {

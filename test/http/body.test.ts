@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AppError, type ErrorCode } from '#src/errors.ts';
-import { decodeText, readBody, readForm, readJsonObject } from '#src/http/body.ts';
+import { BodyBudget, decodeText, readBody, readForm, readJsonObject } from '#src/http/body.ts';
 import type { IncomingMessage } from 'node:http';
 import { dial, listening, type Listening } from './listening.ts';
 
@@ -92,6 +92,51 @@ describe('a body', () => {
     const socket = await dial(server.port);
     socket.end('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhell');
     assertHeard(await server.heard, { code: 'body_incomplete' });
+  });
+});
+
+describe('a budget', () => {
+  it('counts what a body holds beyond 4 KiB until its share is given back', () => {
+    const budget = new BodyBudget(10_000);
+    const one = budget.share();
+    const other = budget.share();
+    assert.ok(one.growTo(4_096));
+    assert.equal(budget.heldBytes, 0);
+    assert.ok(one.growTo(10_096));
+    assert.ok(one.growTo(5_000), 'it never shrinks');
+    assert.equal(budget.heldBytes, 6_000);
+    assert.equal(other.growTo(8_097), false);
+    assert.ok(other.growTo(8_096));
+    assert.equal(budget.heldBytes, 10_000);
+    one[Symbol.dispose]();
+    one[Symbol.dispose]();
+    assert.equal(budget.heldBytes, 4_000);
+    other[Symbol.dispose]();
+    assert.equal(budget.heldBytes, 0);
+  });
+
+  it('without room refuses a body, and its sender reads the answer', async () => {
+    const budget = new BodyBudget(10_000);
+    await using server = await reading((request) => readBody(request, 50_000, budget.share()));
+    const response = await post(server.url, 'x'.repeat(50_000));
+    assert.equal(await response.text(), 'refused');
+    assertHeard(await server.heard, { code: 'too_many_requests' });
+  });
+
+  it('has room for a body that comes byte by byte', async () => {
+    const budget = new BodyBudget(40_000);
+    await using server = await reading(async (request) => {
+      const body = await readBody(request, 20_000, budget.share());
+      return [body.toString(), budget.heldBytes <= 20_000];
+    });
+    const letters = Array.from({ length: 20_000 }, (_, at) => String.fromCodePoint(97 + (at % 26)));
+    const chunks = letters.map((letter) => `1\r\n${letter}\r\n`).join('');
+    const socket = await dial(server.port);
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`,
+    );
+    assertHeard(await server.heard, { value: [letters.join(''), true] });
+    socket.destroy();
   });
 });
 

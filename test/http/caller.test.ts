@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, it } from 'node:test';
-import { createCallerReader, isLoopbackHost, throttleAddress } from '#src/http/caller.ts';
+import {
+  createCallerReader,
+  createPeerReader,
+  isLoopbackHost,
+  throttleAddress,
+} from '#src/http/caller.ts';
 
 type Headers = Record<string, string>;
 
@@ -167,6 +172,24 @@ describe('what is counted as one caller', () => {
   ];
   for (const [address, key] of cases) {
     it(`${address} as ${key}`, () => assert.equal(throttleAddress(address), key));
+  }
+});
+
+describe('whose connections are counted', () => {
+  const peerOf = createPeerReader(TRUSTED);
+  const cases: [remoteAddress: string | undefined, peer: string | undefined][] = [
+    ['203.0.113.5', '203.0.113.5'],
+    ['::ffff:203.0.113.5', '203.0.113.5'],
+    ['2001:db8:1:2:3::4', '2001:db8:1:2::/64'],
+    ['10.1.2.3', undefined],
+    ['::ffff:10.1.2.3', undefined],
+    ['127.0.0.1', undefined],
+    ['::ffff:127.0.0.1', undefined],
+    ['::1', undefined],
+    [undefined, undefined],
+  ];
+  for (const [remoteAddress, peer] of cases) {
+    it(`${remoteAddress}: ${peer ?? 'nobody'}`, () => assert.equal(peerOf(remoteAddress), peer));
   }
 });
 

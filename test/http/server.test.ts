@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { listen } from '#src/http/server.ts';
@@ -68,6 +69,51 @@ describe('listening', () => {
     const headers = { 'x-long': 'x'.repeat(33_000) };
     assert.equal((await fetch(`http://127.0.0.1:${listener.port}/`, { headers })).status, 431);
     await listener.drain(1_000);
+  });
+});
+
+describe('connections', () => {
+  const answer = (_request: IncomingMessage, response: ServerResponse) => response.end('here');
+
+  it('of one address are bounded, and those of others are not affected', async () => {
+    let peer: string | undefined = 'a';
+    const listener = await listen(answer, HERE, { peerOf: () => peer, mostPerPeer: 2 });
+    const first = await dial(listener.port);
+    const second = await dial(listener.port);
+    const third = await dial(listener.port);
+    assert.equal(await text(third), '');
+    for (const other of ['b', undefined, undefined, undefined]) {
+      peer = other;
+      (await dial(listener.port)).unref();
+    }
+    assert.equal((await fetch(`http://127.0.0.1:${listener.port}/`)).status, 200);
+    // One that ends makes room for another.
+    peer = 'a';
+    const [closed] = [once(first, 'close')];
+    first.end();
+    await closed;
+    assert.equal((await fetch(`http://127.0.0.1:${listener.port}/`)).status, 200);
+    second.destroy();
+    await listener.drain(0);
+  });
+
+  it('are kept for a shorter time while more than half are in use', async () => {
+    const listener = await listen(answer, HERE, { most: 4 });
+    const { server } = listener;
+    const sockets: Socket[] = [];
+    const accepted = async (): Promise<void> => {
+      const accepting = once(server, 'connection');
+      sockets.push(await dial(listener.port));
+      await accepting;
+    };
+    await accepted();
+    await accepted();
+    assert.equal(server.keepAliveTimeout, 65_000);
+    await accepted();
+    assert.equal(server.keepAliveTimeout, 10_000);
+    for (const socket of sockets) socket.destroy();
+    while (server.keepAliveTimeout !== 65_000) await new Promise((go) => setImmediate(go));
+    await listener.drain(0);
   });
 });
 

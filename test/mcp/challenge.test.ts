@@ -98,6 +98,7 @@ describe('two credentials', () => {
   it('are put to the authenticator side by side, never the first alone', async () => {
     const seen: (string | undefined)[] = [];
     const authenticator: Authenticator = {
+      looksGenuine: async () => true,
       async authenticate(authorization, address) {
         seen.push(authorization);
         return authenticatorFor(ANNA).authenticate(authorization, address);

@@ -220,6 +220,7 @@ describe('the ladder of a modern request', () => {
 describe('when the store does not answer', () => {
   const failing: ServerOptions = {
     authenticator: {
+      looksGenuine: async () => true,
       authenticate: () =>
         Promise.reject(new AppError('store_unavailable', 'connect 10.0.0.9:5432')),
     },
@@ -246,7 +247,10 @@ describe('when the store does not answer', () => {
 
   it('an unexpected error is an internal one, and its text is for the log', async () => {
     await using server = await mcpServer({
-      authenticator: { authenticate: () => Promise.reject(new Error('secret detail')) },
+      authenticator: {
+        looksGenuine: async () => true,
+        authenticate: () => Promise.reject(new Error('secret detail')),
+      },
     });
     const { status, json } = await server.send(echoCall());
     assert.equal(status, 500);

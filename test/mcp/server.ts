@@ -4,9 +4,10 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { compileAccess } from '#src/access/access.ts';
 import { rolesSchema } from '#src/access/roles.ts';
-import type { Authentication, Authenticator } from '#src/credentials/authenticate.ts';
+import type { Authentication, Authenticator, Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import type { Event } from '#src/events.ts';
+import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, type Caller } from '#src/http/caller.ts';
 import type { ClientId, GrantId, UserId } from '#src/ids.ts';
 import { createMcpEndpoint, type EndpointParts } from '#src/mcp/endpoint.ts';
@@ -43,11 +44,15 @@ export const ANNA: Principal = {
   attainable: new Set(['reader', 'writer']),
 };
 
-/** Knows one credential; every other one has expired. */
-export function authenticatorFor(principal: Principal): Authenticator {
+/** Knows one credential; every other one has expired. Its grant counts unless `recheck` says otherwise. */
+export function authenticatorFor(
+  principal: Principal,
+  recheck: () => Promise<Denial | undefined> = async () => undefined,
+): Authenticator {
   return {
+    looksGenuine: async (authorization) => authorization === 'Bearer good',
     async authenticate(authorization): Promise<Authentication> {
-      if (authorization === 'Bearer good') return { ok: true, principal };
+      if (authorization === 'Bearer good') return { ok: true, principal, recheck };
       return authorization === undefined
         ? { ok: false, reason: 'no_credential', credentialSent: false }
         : { ok: false, reason: 'expired', credentialSent: true };
@@ -79,6 +84,7 @@ export interface ServerOptions {
   authenticator?: Authenticator;
   acceptBareRequests?: boolean;
   maxBodyBytes?: number;
+  budgets?: Partial<EndpointParts['budgets']>;
   metadataUrl?: string | undefined;
   isDeveloping?: boolean;
   instructions?: string;
@@ -129,6 +135,10 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       ...options.rules,
     },
     maxBodyBytes: options.maxBodyBytes ?? 10_000,
+    budgets: {
+      strangers: options.budgets?.strangers ?? new BodyBudget(64_000_000),
+      callers: options.budgets?.callers ?? new BodyBudget(64_000_000),
+    },
     acceptBareRequests: options.acceptBareRequests ?? false,
     authenticator: options.authenticator ?? authenticatorFor(ANNA),
     modern: {

@@ -292,6 +292,7 @@ describe('a caller who leaves', () => {
     const go = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const authenticator: Authenticator = {
+      looksGenuine: async () => true,
       async authenticate(authorization, address) {
         asked.resolve();
         await go.promise;

@@ -112,7 +112,6 @@ for (const [what, config, publicOrigin, issuerPath] of INSTALLATIONS) {
 
     it('believes no header about where it is', async () => {
       const headers = {
-        host: 'evil.example',
         'x-forwarded-host': 'evil.example',
         'x-forwarded-proto': 'https',
         forwarded: 'host=evil.example;proto=https',

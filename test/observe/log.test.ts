@@ -38,6 +38,15 @@ describe('the log', () => {
     );
   });
 
+  it('brings nothing to a terminal that it would obey or hide', () => {
+    const odd = '\u0007\u007f\u009b2J\u009b31m\u202e\u2066\u200b\ufeff\u2028\u2029\u{e0041}\u00ad';
+    const event = { ...REJECTED, reason: odd, file: `a${odd}`, [`key${odd}`]: [odd] } as Event;
+    const line = written(event, { isTerminal: true });
+    assert.match(line, /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+\n$/u);
+    assert.match(line, / reason="\\u0007\\u007f\\u009b2J/);
+    assert.ok(line.includes(String.raw`\udb40\udc41\u00ad`));
+  });
+
   it('leaves out what is below its level; an unknown level is info', () => {
     const issued: Event = { type: 'token.issued', grantId: 'gr_1' as GrantId, kind: 'refresh' };
     assert.equal(written(issued, { level: 'info' }), '');
