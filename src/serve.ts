@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createPeerReader } from '#src/http/caller.ts';
 import { listen } from '#src/http/server.ts';
 import { createLog } from '#src/observe/log.ts';
 import type { FetchPorts } from '#src/oauth/pinned-fetch.ts';
@@ -37,6 +38,7 @@ export interface RunningServer {
 const DRAIN_MS = 10_000;
 const CLEAN_EVERY_MS = MINUTE;
 const CLEANED_AT_ONCE = 500;
+const MOST_PASSES = 200;
 const REAPED_AT_ONCE = 50;
 
 /**
@@ -51,8 +53,9 @@ export async function startServer(
   const { config } = project;
   const emit = createEmit(project, options);
   const workshop = await openWorkshop(project, emit);
-  // Closed in the reverse order: the housekeeping, the socket, the store.
+  // Closed in the reverse order: the housekeeping, the socket, the store, the guard.
   await using opening = new AsyncDisposableStack();
+  opening.defer(guardProcess(emit));
   const open = opening.use(
     await openProject(project, {
       actor: 'server',
@@ -60,7 +63,9 @@ export async function startServer(
     }),
   );
   let handler: RequestHandler = unavailable;
-  const listener = await listen((request, response) => handler(request, response), config.listen);
+  const listener = await listen((request, response) => handler(request, response), config.listen, {
+    peerOf: createPeerReader(config.trustedProxies),
+  });
   opening.defer(() => listener.drain(DRAIN_MS));
   const url = config.publicUrl ?? localOrigin(config.listen.host, listener.port);
   handler = createApp({
@@ -75,7 +80,7 @@ export async function startServer(
     isDeveloping: options.watch === true,
     fetchPorts: options.fetchPorts,
   });
-  opening.use(keepHouse(open, emit));
+  opening.defer(keepHouse(open, emit));
   if (options.watch) opening.defer(watchFolder(project.toolsFolder, workshop.reload));
   emit({ type: 'server.listening', url });
   return running(url, opening.move(), emit);
@@ -99,8 +104,8 @@ function running(url: string, resources: AsyncDisposableStack, emit: Emit): Runn
   return { url, closed: closed.promise, close: () => (closing ??= shutDown()) };
 }
 
-/** What goes on beside requests: keys that change, rows that expire, promises that tools forget. */
-function keepHouse({ project, keys, store }: OpenProject, emit: Emit): Disposable {
+/** What goes on beside requests: keys that change, rows that expire. @returns what ends it. */
+function keepHouse({ project, keys, store }: OpenProject, emit: Emit): () => void {
   keys.onChange(() => {
     emit({ type: 'keys.reloaded', kids: keys.all().map((key) => key.kid) });
     // A rotation that was killed may have left a key that the store does not know.
@@ -108,18 +113,19 @@ function keepHouse({ project, keys, store }: OpenProject, emit: Emit): Disposabl
       emit({ type: 'server.error', where: 'keys', message: messageOf(error) });
     });
   });
-  const stack = new DisposableStack();
-  stack.defer(guardProcess(emit));
-  stack.defer(cleanRegularly(store, project.config.oauth.idleClientDays * DAY, emit));
-  return stack;
+  return cleanRegularly(store, project.config.oauth.idleClientDays * DAY, emit);
 }
 
 /** What has expired, and registered clients that nobody has used for long. */
 async function clean(store: Store, idleClientMs: number): Promise<void> {
   const now = store.clock.now();
-  await deleteExpired(store.db, now, CLEANED_AT_ONCE);
+  // Until little is left, but not for ever: others want the store too.
+  for (let pass = 0; pass < MOST_PASSES; pass += 1) {
+    if ((await deleteExpired(store.db, now, CLEANED_AT_ONCE)) < CLEANED_AT_ONCE) break;
+  }
+  const before = now - idleClientMs;
   await store.transaction((work) =>
-    reapIdleClients(work, { before: now - idleClientMs, limit: REAPED_AT_ONCE }),
+    reapIdleClients(work, { before, unusedBefore: before, limit: REAPED_AT_ONCE }),
   );
 }
 

@@ -34,6 +34,8 @@ export type Registration =
   | { kind: 'registered'; response: Record<string, unknown> }
   | { kind: 'refused'; status: 429 | 503; retryAfterSeconds: number };
 
+/** While the table is full, registrations that nobody ever used go after this time. */
+const NEVER_USED_MS = DAY;
 const REAPED_AT_ONCE = 50;
 const FULL_RETRY_SECONDS = 3_600;
 
@@ -100,8 +102,9 @@ async function refuse(
     return { kind: 'refused', status: 429, retryAfterSeconds: throttle.retryAfterSeconds };
   if ((await countRegisteredClients(store.db)) < config.maxDynamicClients) return undefined;
   const before = now - config.idleClientDays * DAY;
+  const unusedBefore = now - NEVER_USED_MS;
   const reaped = await store.transaction((work) =>
-    reapIdleClients(work, { before, limit: REAPED_AT_ONCE }),
+    reapIdleClients(work, { before, unusedBefore, limit: REAPED_AT_ONCE }),
   );
   return reaped > 0
     ? undefined

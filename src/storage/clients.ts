@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, Selectable, SqlBool } from 'kysely';
 import type { ClientId } from '#src/ids.ts';
 import { parseObject } from './rows.ts';
 import type { Work } from './open.ts';
@@ -74,46 +74,83 @@ export async function countRegisteredClients(db: Kysely<Database>): Promise<numb
   return row.count;
 }
 
+export interface ReapOptions {
+  /** Those that were used: idle since. */
+  before: number;
+  /** Those that never got a token or a grant: registered before. A flood of registrations goes this way. */
+  unusedBefore: number;
+  limit: number;
+}
+
 /**
- * Removes up to `limit` registrations that nobody used since `before` and that hold no live grant.
- * Blocked ones stay, or blocking would end by itself. Index clients_kind.
+ * Removes up to `limit` registrations that are idle or were never used, and that hold no live grant.
+ * Blocked ones stay, or blocking would end by itself. Indexes clients_kind, grants_client.
  */
-export async function reapIdleClients(
-  work: Work,
-  options: { before: number; limit: number },
-): Promise<number> {
-  const idle = await work.db
-    .selectFrom('clients')
-    .select(['id', 'name'])
-    .where('kind', '=', 'registered')
-    .where('status', '=', 'active')
-    .where('created_at', '<', options.before)
-    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', options.before)]))
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('grants')
-            .select('grants.id')
-            .whereRef('grants.client_id', '=', 'clients.id')
-            .where('grants.revoked_at', 'is', null)
-            .where('grants.expires_at', '>', work.now),
-        ),
-      ),
-    )
-    .limit(options.limit)
+export async function reapIdleClients(work: Work, options: ReapOptions): Promise<number> {
+  const candidates = await lockReapable(work, options);
+  if (candidates.length === 0) return 0;
+  // Asked again in the statement that deletes: a grant that was committed meanwhile must not go along.
+  const removed = await work.db
+    .deleteFrom('clients')
+    .where('id', 'in', candidates)
+    .where((eb) => isReapable(eb, options, work.now))
+    .returning(['id', 'name'])
     .execute();
-  for (const client of idle) {
-    await work.db.deleteFrom('clients').where('id', '=', client.id).execute();
-    await work.audit({
+  await work.audit(
+    ...removed.map((client) => ({
       actor: 'server',
       action: 'client.removed',
       subject: client.name,
       clientId: client.id,
       detail: { reason: 'idle' },
-    });
-  }
-  return idle.length;
+    })),
+  );
+  return removed.length;
+}
+
+/**
+ * Whoever makes a grant locks the client's row. On PostgreSQL a DELETE that waited for that lock would
+ * not look for grants again, because the row itself did not change; so the rows are locked first, and
+ * those that somebody uses now are skipped. On SQLite the transaction has the file to itself.
+ */
+async function lockReapable(work: Work, options: ReapOptions): Promise<string[]> {
+  let query = work.db
+    .selectFrom('clients')
+    .select('id')
+    .where((eb) => isReapable(eb, options, work.now))
+    .limit(options.limit);
+  if (work.dialect === 'postgres') query = query.forUpdate().skipLocked();
+  const rows = await query.execute();
+  return rows.map((row) => row.id);
+}
+
+function isReapable(
+  eb: ExpressionBuilder<Database, 'clients'>,
+  { before, unusedBefore }: ReapOptions,
+  now: number,
+): Expression<SqlBool> {
+  const grants = eb
+    .selectFrom('grants')
+    .select('grants.id')
+    .whereRef('grants.client_id', '=', 'clients.id');
+  const liveGrants = grants
+    .where('grants.revoked_at', 'is', null)
+    .where('grants.expires_at', '>', now);
+  const isIdle = eb.and([
+    eb('created_at', '<', before),
+    eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', before)]),
+    eb.not(eb.exists(liveGrants)),
+  ]);
+  const wasNeverUsed = eb.and([
+    eb('created_at', '<', unusedBefore),
+    eb('last_used_at', 'is', null),
+    eb.not(eb.exists(grants)),
+  ]);
+  return eb.and([
+    eb('kind', '=', 'registered'),
+    eb('status', '=', 'active'),
+    eb.or([isIdle, wasNeverUsed]),
+  ]);
 }
 
 /** Notes that a client got tokens. By primary key. */

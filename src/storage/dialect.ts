@@ -5,7 +5,11 @@ export type Dialect = 'sqlite' | 'postgres';
 
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555;
+/** The low byte of SQLite's extended codes names the family. */
+const SQLITE_CONSTRAINT = 19;
 const POSTGRES_UNIQUE = '23505';
+/** SQLSTATE class 23: integrity constraint violations. */
+const POSTGRES_CONSTRAINT = /^23[0-9A-Z]{3}$/;
 /** Serialization failure and deadlock: the transaction did nothing and may run again. */
 const POSTGRES_RETRY = new Set(['40001', '40P01']);
 
@@ -24,11 +28,16 @@ export function isRetryable(error: unknown): boolean {
   return code !== undefined && POSTGRES_RETRY.has(code);
 }
 
-/** Whether the error comes from an engine or its connection, not from our own code. */
+/**
+ * Whether an engine or its connection failed. A violated constraint is not that: the store answered,
+ * and what it says is a conflict or a mistake of ours, which "unavailable" would hide.
+ */
 export function isDriverError(error: unknown): boolean {
-  if (sqliteCode(error) !== undefined) return true;
+  const sqlite = sqliteCode(error);
+  if (sqlite !== undefined) return (sqlite & 0xff) !== SQLITE_CONSTRAINT;
   const code = systemCode(error);
   if (code === undefined) return isPoolError(error);
+  if (POSTGRES_CONSTRAINT.test(code)) return false;
   return /^([0-9A-Z]{5}|ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_\w+|EHOSTUNREACH|ERR_INVALID_STATE)$/.test(
     code,
   );
@@ -43,7 +52,7 @@ function sqliteCode(error: unknown): number | undefined {
 function isPoolError(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Cannot use a pool after|Query read timeout)/.test(
+    /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Client was closed|Cannot use a pool after|Query read timeout)/.test(
       error.message,
     )
   );

@@ -1,5 +1,5 @@
 import { sql, type Kysely, type Transaction } from 'kysely';
-import { MINUTE, systemClock, type Clock } from '#src/clock.ts';
+import { MINUTE, SECOND, systemClock, type Clock } from '#src/clock.ts';
 import { AppError, messageOf } from '#src/errors.ts';
 import { systemRandom, type Random } from '#src/ids.ts';
 import { postgresAccessReader, sqliteAccessReader, type ReadAccess } from './access-reader.ts';
@@ -54,9 +54,12 @@ export interface StoreOptions {
   random?: Random | undefined;
   /** Told about connections that broke while idle. */
   onError?: ((message: string) => void) | undefined;
+  /** How long a request waits for the store before it is refused; 5 s unless a test says otherwise. */
+  waitMs?: number | undefined;
 }
 
 const RETRIES = 3;
+const WAIT_MS = 5 * SECOND;
 
 /**
  * Opens the state store and brings it to this version.
@@ -64,8 +67,10 @@ const RETRIES = 3;
  * @throws `store_unavailable` when it cannot be reached, `state_too_new` when a newer version wrote it.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const onError = (error: unknown): void => options.onError?.(messageOf(error));
-  const connections = await connect(options.url, onError);
+  const connections = await connect(options.url, {
+    onError: (error) => options.onError?.(messageOf(error)),
+    waitMs: options.waitMs ?? WAIT_MS,
+  });
   const { dialect, db, notes, readAccess } = connections;
   try {
     const migrated = await migrate(db, dialect);
@@ -80,7 +85,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       random,
       readAccess,
       migrated,
-      transaction: transactions({ db, dialect, chain, clock: time.clock, random }),
+      transaction: transactions({ ...connections, chain, clock: time.clock, random }),
       async [Symbol.asyncDispose]() {
         time.stop();
         await connections.close();
@@ -95,24 +100,37 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 interface Connections {
   dialect: Dialect;
   db: Kysely<Database>;
+  /** For transactions of whoever holds the turn. */
+  writer: Kysely<Database>;
+  turns: Mutex;
   notes: Kysely<Database>;
   readAccess: ReadAccess;
   close: () => Promise<void>;
 }
 
-async function connect(url: string, onError: (error: unknown) => void): Promise<Connections> {
+async function connect(
+  url: string,
+  options: { onError: (error: unknown) => void; waitMs: number },
+): Promise<Connections> {
   if (url.startsWith('sqlite:')) {
-    const { db, notes, reader, close } = openSqlite(url.slice('sqlite:'.length));
-    return { dialect: 'sqlite', db, notes, readAccess: sqliteAccessReader(reader), close };
+    const { reader, ...rest } = openSqlite(url.slice('sqlite:'.length), options.waitMs);
+    return { ...rest, dialect: 'sqlite', readAccess: sqliteAccessReader(reader) };
   }
   // The driver is read only where it is needed: a server on SQLite starts without it.
   const { openPostgres } = await import('./postgres.ts');
-  const { db, notes, pool, close } = openPostgres(url, onError);
-  return { dialect: 'postgres', db, notes, readAccess: postgresAccessReader(pool), close };
+  const { pool, ...rest } = openPostgres(url, options);
+  return {
+    ...rest,
+    dialect: 'postgres',
+    writer: rest.db,
+    turns: new Mutex(options),
+    readAccess: postgresAccessReader(pool),
+  };
 }
 
 interface TransactionParts {
-  db: Kysely<Database>;
+  writer: Kysely<Database>;
+  turns: Mutex;
   dialect: Dialect;
   chain: AuditChain;
   clock: Clock;
@@ -120,29 +138,18 @@ interface TransactionParts {
 }
 
 function transactions(parts: TransactionParts): Store['transaction'] {
-  const { db, dialect, chain, clock, random } = parts;
-  // One at a time in this process, because each continues the audit chain where the last one ended.
-  const turns = new Mutex();
+  const { turns, chain } = parts;
   return async (work) => {
+    // One at a time in this process, because each continues the audit chain where the last one ended.
     const release = await turns.acquire();
     try {
       for (let attempt = 1; ; attempt += 1) {
+        const progress = { isCommitting: false };
         try {
-          return await db.transaction().execute(async (tx) => {
-            const audit = chain.begin(tx);
-            const result = await work({
-              db: tx,
-              dialect,
-              now: clock.now(),
-              random,
-              audit: audit.write,
-            });
-            // Reached only when nothing threw; a failed COMMIT is a driver error and restarts the chain.
-            audit.commit();
-            return result;
-          });
+          return await attemptOnce(parts, work, progress);
         } catch (error) {
-          if (isDriverError(error)) chain.restart();
+          // What an unfinished commit left behind is unknown.
+          if (progress.isCommitting || isDriverError(error)) chain.restart();
           if (isRetryable(error) && attempt < RETRIES) continue;
           throw asStoreError(error);
         }
@@ -151,6 +158,21 @@ function transactions(parts: TransactionParts): Store['transaction'] {
       release();
     }
   };
+}
+
+function attemptOnce<T>(
+  { writer, dialect, chain, clock, random }: TransactionParts,
+  work: (work: Work) => Promise<T>,
+  progress: { isCommitting: boolean },
+): Promise<T> {
+  return writer.transaction().execute(async (tx) => {
+    const audit = chain.begin(tx);
+    const result = await work({ db: tx, dialect, now: clock.now(), random, audit: audit.write });
+    // Reached only when nothing threw; what fails from here on is the COMMIT.
+    audit.commit();
+    progress.isCommitting = true;
+    return result;
+  });
 }
 
 /** On PostgreSQL, this machine's clock moved to the database's; measured again every minute. */

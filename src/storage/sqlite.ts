@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
@@ -9,7 +9,6 @@ import {
   SqliteQueryCompiler,
   type CompiledQuery,
   type DatabaseConnection,
-  type Dialect as KyselyDialect,
   type Driver,
   type QueryResult,
 } from 'kysely';
@@ -19,57 +18,72 @@ import { Mutex } from './mutex.ts';
 import type { Database } from './schema.ts';
 
 /*
- * SQLite through `node:sqlite`. Three connections to one file in WAL mode:
- * - `db` commits with synchronous=FULL: what changes access survives a power cut once acknowledged;
- * - `notes` commits with synchronous=NORMAL: last use and the like survive a killed process;
- * - `reader` only reads, for the check of every request, and never waits for a transaction.
+ * SQLite through `node:sqlite`. Four connections to one file in WAL mode:
+ * - one commits with synchronous=FULL: what changes access survives a power cut once acknowledged;
+ * - one commits with synchronous=NORMAL (`notes`): last use and the like survive a killed process;
+ * - one serves reads outside transactions, and `reader` the check of every request: in WAL mode
+ *   neither waits for a writer, and each sees what was committed before it began.
  * The two writers take turns within the process, because a busy wait would block the event loop
  * that the other one needs to finish.
  */
 
-/** How long a writer of another process is waited for, in milliseconds. */
-const BUSY_TIMEOUT_MS = 5_000;
+/** How long opening the file waits for another process, in milliseconds. */
+const OPEN_TIMEOUT_MS = 5_000;
 const BUSY_PAUSE_MS = 2;
 const SQLITE_BUSY = 5;
 const STATEMENTS = 500;
+const OWNER_ONLY = 0o600;
+const OTHERS = 0o077;
 
 export interface SqliteConnections {
+  /** Takes a turn for every write and every transaction. */
   db: Kysely<Database>;
+  /** Transactions of a caller that holds the turn. */
+  writer: Kysely<Database>;
+  turns: Mutex;
   notes: Kysely<Database>;
   reader: DatabaseSync;
   close: () => Promise<void>;
 }
 
 /**
- * Opens, and creates when missing, the state file.
+ * Opens, and creates when missing, the state file. `waitMs` is how long a write waits for its turn
+ * and for the file together.
  *
  * @throws `store_unavailable` when the file cannot be opened.
  */
-export function openSqlite(path: string): SqliteConnections {
+export function openSqlite(path: string, waitMs: number): SqliteConnections {
   const databases: DatabaseSync[] = [];
-  const open = (synchronous: 'FULL' | 'NORMAL'): DatabaseSync => {
-    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  const open = (mode: 'FULL' | 'NORMAL' | 'read'): Statements => {
+    const readOnly = mode === 'read';
+    const database = new DatabaseSync(path, { readOnly, timeout: OPEN_TIMEOUT_MS });
     databases.push(database);
-    database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF`,
-    );
+    if (!readOnly) {
+      database.exec(
+        `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${mode}; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF`,
+      );
+    }
     // From here on a lock is waited for without blocking the event loop: `whenFree` does.
     database.exec('PRAGMA busy_timeout = 0');
-    return database;
+    return new Statements(database);
   };
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const turns = new Mutex();
-    const db = new Kysely<Database>({ dialect: new NodeSqliteDialect(open('FULL'), turns) });
-    const notes = new Kysely<Database>({ dialect: new NodeSqliteDialect(open('NORMAL'), turns) });
-    const reader = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    keepToOwner(path);
+    const turns = new Mutex({ waitMs });
+    const full = open('FULL');
+    const relaxed = open('NORMAL');
+    const parts = { reads: open('read'), turns, waitMs };
+    const db = newKysely({ ...parts, writes: full, holdsTurn: false });
+    const writer = newKysely({ ...parts, writes: full, holdsTurn: true });
+    const notes = newKysely({ ...parts, writes: relaxed, holdsTurn: false });
+    const reader = new DatabaseSync(path, { readOnly: true, timeout: OPEN_TIMEOUT_MS });
     databases.push(reader);
     const close = async (): Promise<void> => {
-      await db.destroy();
-      await notes.destroy();
+      for (const one of [db, writer, notes]) await one.destroy();
       for (const database of databases) if (database.isOpen) database.close();
     };
-    return { db, notes, reader, close };
+    return { db, writer, turns, notes, reader, close };
   } catch (error) {
     for (const database of databases) database.close();
     throw new AppError(
@@ -83,75 +97,172 @@ export function openSqlite(path: string): SqliteConnections {
   }
 }
 
+/**
+ * The file holds password hashes and who uses what: its owner alone may read it. SQLite gives the
+ * mode of the file to `-wal` and `-shm` when it makes them.
+ */
+function keepToOwner(path: string): void {
+  closeSync(openSync(path, 'a', OWNER_ONLY));
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats === undefined || (stats.mode & OTHERS) === 0) continue;
+    try {
+      chmodSync(file, OWNER_ONLY);
+    } catch {
+      // Another account owns it, or the file system has no modes: whoever arranged that decided so.
+    }
+  }
+}
+
+interface ConnectionParts {
+  writes: Statements;
+  reads: Statements;
+  turns: Mutex;
+  waitMs: number;
+  /** Whether whoever begins a transaction has taken the turn already. */
+  holdsTurn: boolean;
+}
+
 /** Kysely's seam to `node:sqlite`. */
-class NodeSqliteDialect implements KyselyDialect {
-  readonly #database: DatabaseSync;
-  readonly #turns: Mutex;
+function newKysely(parts: ConnectionParts): Kysely<Database> {
+  return new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new NodeSqliteAdapter(),
+      createDriver: () => new NodeSqliteDriver(parts),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+  });
+}
 
-  constructor(database: DatabaseSync, turns: Mutex) {
-    this.#database = database;
-    this.#turns = turns;
-  }
-
-  createAdapter(): SqliteAdapter {
-    return new SqliteAdapter();
-  }
-
-  createDriver(): Driver {
-    return new NodeSqliteDriver(this.#database, this.#turns);
-  }
-
-  createIntrospector(db: Kysely<unknown>): SqliteIntrospector {
-    return new SqliteIntrospector(db);
-  }
-
-  createQueryCompiler(): SqliteQueryCompiler {
-    return new SqliteQueryCompiler();
+/** Without this, Kysely would let reads wait for the transaction that runs. */
+class NodeSqliteAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
   }
 }
 
 class NodeSqliteDriver implements Driver {
-  readonly #database: DatabaseSync;
-  readonly #turns: Mutex;
-  readonly #connection: NodeSqliteConnection;
-  #release: (() => void) | undefined;
+  readonly #parts: ConnectionParts;
 
-  constructor(database: DatabaseSync, turns: Mutex) {
-    this.#database = database;
-    this.#turns = turns;
-    this.#connection = new NodeSqliteConnection(database);
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
   }
 
   async init(): Promise<void> {}
 
-  async acquireConnection(): Promise<DatabaseConnection> {
-    this.#release = await this.#turns.acquire();
-    return this.#connection;
+  async acquireConnection(): Promise<NodeSqliteConnection> {
+    return new NodeSqliteConnection(this.#parts);
   }
 
-  async beginTransaction(): Promise<void> {
-    // IMMEDIATE: the write lock is taken before anything is read, so no decision is made on old rows.
-    await whenFree(() => this.#database.exec('BEGIN IMMEDIATE'));
+  async beginTransaction(connection: NodeSqliteConnection): Promise<void> {
+    await connection.begin();
   }
 
-  async commitTransaction(): Promise<void> {
-    this.#database.exec('COMMIT');
+  async commitTransaction(connection: NodeSqliteConnection): Promise<void> {
+    connection.commit();
   }
 
-  async rollbackTransaction(): Promise<void> {
-    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+  async rollbackTransaction(connection: NodeSqliteConnection): Promise<void> {
+    connection.rollBack();
   }
 
-  async releaseConnection(): Promise<void> {
-    this.#release?.();
+  async releaseConnection(connection: NodeSqliteConnection): Promise<void> {
+    connection.release();
   }
 
   async destroy(): Promise<void> {}
 }
 
-/** Runs a statement, again and again while another process writes. Other requests go on meanwhile. */
-async function whenFree<T>(run: () => T): Promise<T> {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+/** What one statement or one transaction uses: it decides which of the connections and when. */
+class NodeSqliteConnection implements DatabaseConnection {
+  readonly #parts: ConnectionParts;
+  #isTransaction = false;
+  #endTurn: (() => void) | undefined;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+  }
+
+  async begin(): Promise<void> {
+    const { writes, turns, holdsTurn } = this.#parts;
+    if (!holdsTurn) this.#endTurn = await turns.acquire();
+    // IMMEDIATE: the write lock is taken before anything is read, so no decision is made on old rows.
+    await whenFree(() => writes.execute('BEGIN IMMEDIATE'), turns.deadline);
+    this.#isTransaction = true;
+  }
+
+  commit(): void {
+    this.#parts.writes.execute('COMMIT');
+  }
+
+  rollBack(): void {
+    this.#parts.writes.rollBack();
+  }
+
+  release(): void {
+    this.#endTurn?.();
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    const { writes, reads, turns, waitMs } = this.#parts;
+    if (this.#isTransaction) return writes.run(query);
+    if (query.query.kind === 'SelectQueryNode') {
+      return whenFree(() => reads.run<Row>(query), performance.now() + waitMs);
+    }
+    const endTurn = await turns.acquire();
+    try {
+      return await whenFree(() => writes.run<Row>(query), turns.deadline);
+    } finally {
+      endTurn();
+    }
+  }
+
+  // eslint-disable-next-line require-yield
+  async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new AppError('internal', 'node:sqlite queries are not streamed');
+  }
+}
+
+/** A connection to the file with its prepared statements. */
+class Statements {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new LRUCache<string, StatementSync>({ max: STATEMENTS });
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  execute(sql: string): void {
+    this.#database.exec(sql);
+  }
+
+  rollBack(): void {
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+  }
+
+  run<Row>(query: CompiledQuery): QueryResult<Row> {
+    const statement = this.#prepare(query.sql);
+    const values = query.parameters as SQLInputValue[];
+    if (statement.columns().length > 0) return { rows: statement.all(...values) as Row[] };
+    return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#prepared.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/**
+ * Runs a statement, again and again while another process writes, until `deadline` on
+ * `performance.now()`'s scale. Other requests go on meanwhile.
+ */
+async function whenFree<T>(run: () => T, deadline: number): Promise<T> {
   for (;;) {
     try {
       return run();
@@ -166,36 +277,4 @@ function isBusy(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return false;
   // The low byte is the primary code; BUSY_SNAPSHOT and the like are not waited for.
   return error.errcode === SQLITE_BUSY;
-}
-
-class NodeSqliteConnection implements DatabaseConnection {
-  readonly #database: DatabaseSync;
-  readonly #statements = new LRUCache<string, StatementSync>({ max: STATEMENTS });
-
-  constructor(database: DatabaseSync) {
-    this.#database = database;
-  }
-
-  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const statement = this.#prepare(query.sql);
-    const values = query.parameters as SQLInputValue[];
-    return whenFree(() => {
-      if (statement.columns().length > 0) return { rows: statement.all(...values) as Row[] };
-      return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
-    });
-  }
-
-  // eslint-disable-next-line require-yield
-  async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
-    throw new AppError('internal', 'node:sqlite queries are not streamed');
-  }
-
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
 }

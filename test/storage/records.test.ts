@@ -28,6 +28,7 @@ import {
 import { decrement, increment, readCounter } from '#src/storage/throttles.ts';
 import { consumeToken } from '#src/storage/tokens.ts';
 import { findUserByName, listUsers, recordLogin, setPassword } from '#src/storage/users.ts';
+import { createGrant, findGrant } from '#src/storage/grants.ts';
 import {
   makeClient,
   makeGrant,
@@ -128,12 +129,69 @@ for (const kind of STORE_KINDS) {
       await makeClient(store, 'cli_new');
       const reap = () =>
         store.transaction((work) =>
-          reapIdleClients(work, { before: clock.now() - 30 * DAY, limit: 10 }),
+          reapIdleClients(work, {
+            before: clock.now() - 30 * DAY,
+            unusedBefore: clock.now() - 30 * DAY,
+            limit: 10,
+          }),
         );
       assert.equal(await reap(), 1);
       assert.equal(await findClient(store.db, 'cli_idle'), undefined);
       assert.equal(await countRegisteredClients(store.db), 4);
       assert.equal(await reap(), 0);
+    });
+
+    it('reap registrations that were never used after a day, and no others', async () => {
+      await using database = await testDatabase(kind);
+      const clock = new TestClock();
+      const store = await database.open(clock);
+      const user = await makeUser(store);
+      await makeClient(store, 'cli_never');
+      const usedId = await makeClient(store, 'cli_used');
+      const endedId = await makeClient(store, 'cli_ended');
+      await recordClientUse(store.notes, usedId, clock.now());
+      await makeGrant(store, { user, clientId: endedId, expiresAt: clock.now() + 1 });
+      clock.advance(2 * DAY);
+      await makeClient(store, 'cli_new');
+      const options = {
+        before: clock.now() - 30 * DAY,
+        unusedBefore: clock.now() - DAY,
+        limit: 10,
+      };
+      assert.equal(await store.transaction((work) => reapIdleClients(work, options)), 1);
+      assert.equal(await findClient(store.db, 'cli_never'), undefined);
+      assert.equal(await countRegisteredClients(store.db), 3);
+    });
+
+    it('never reap a client for which somebody makes a grant meanwhile', async () => {
+      await using database = await testDatabase(kind);
+      const clock = new TestClock();
+      const store = await database.open(clock);
+      const other = await database.open(clock);
+      const user = await makeUser(store);
+      const clientId = await makeClient(store, 'cli_old');
+      clock.advance(31 * DAY);
+      const options = { before: clock.now() - DAY, unusedBefore: clock.now() - DAY, limit: 1 };
+      let reaping: Promise<number> | undefined;
+      const grant = await store.transaction(async (work) => {
+        const made = await createGrant(work, {
+          userId: user.id,
+          userName: user.name,
+          clientId,
+          clientName: 'Old app',
+          redirectUri: 'https://app.example/cb',
+          redirectHost: 'app.example',
+          privileges: [],
+          offered: [],
+          expiresAt: work.now + DAY,
+        });
+        reaping = other.transaction((reaper) => reapIdleClients(reaper, options));
+        // PostgreSQL passes the row by; on SQLite the reaper waits until this transaction has ended.
+        if (kind === 'postgres') await reaping;
+        return made;
+      });
+      assert.equal(await reaping, 0);
+      assert.equal((await findGrant(store.db, grant.id))?.id, grant.id);
     });
 
     it('count attempts exactly, also from several processes at once', async () => {
