@@ -5,7 +5,8 @@ import { BASE_SCOPE } from '#src/access/roles.ts';
 import { AppError } from '#src/errors.ts';
 import type { Emit } from '#src/events.ts';
 import { grantStatus } from '#src/grants/grant.ts';
-import { digest } from '#src/ids.ts';
+import { digest, type UserId } from '#src/ids.ts';
+import { loginCounts } from '#src/users/user.ts';
 import {
   claimArtifact,
   deleteArtifact,
@@ -19,6 +20,7 @@ import {
 import { findGrant } from '#src/storage/grants.ts';
 import { revokeGrants } from '#src/storage/revoke.ts';
 import type { Store } from '#src/storage/open.ts';
+import { findUser } from '#src/storage/users.ts';
 import { consumeToken, findToken, insertToken } from '#src/storage/tokens.ts';
 import { lookUpClient, toProviderClient, type ClientLookup } from './clients.ts';
 import { carryingErrors } from './provider-errors.ts';
@@ -225,11 +227,24 @@ function sessionAdapter(store: Store): Adapter {
     },
     async find(id) {
       const payload = await findBrowserSession(store.db, digest(id), store.clock.now());
-      return payload && { ...payload, jti: id };
+      return payload && (await loginStands(store, payload)) ? { ...payload, jti: id } : undefined;
     },
-    findByUid: (uid) => findBrowserSessionByUid(store.db, digest(uid), store.clock.now()),
+    async findByUid(uid) {
+      const payload = await findBrowserSessionByUid(store.db, digest(uid), store.clock.now());
+      return payload && (await loginStands(store, payload)) ? payload : undefined;
+    },
     destroy: (id) => deleteBrowserSession(store.db, digest(id)),
   });
+}
+
+/**
+ * Whether the login behind a session still counts. Asked at every use: a request that was under way when
+ * the password changed saves its session once more, and must not bring it back to life.
+ */
+async function loginStands(store: Store, { accountId, loginTs }: AdapterPayload): Promise<boolean> {
+  if (accountId === undefined) return true;
+  const user = await findUser(store.db, accountId as UserId);
+  return user !== undefined && loginCounts(user, (loginTs ?? 0) * SECOND);
 }
 
 const INTERACTION = 'interaction';

@@ -62,8 +62,8 @@ export async function findGrant(db: Kysely<Database>, id: string): Promise<Grant
 }
 
 /**
- * The newest active grant of this person for this client and this very redirect URI.
- * Index grants_user.
+ * The newest active grant of this person for this client and this very redirect URI, unless one of its
+ * kind was revoked since: whoever takes one back wants to be asked again. Index grants_user.
  */
 export async function findRememberedGrant(
   db: Kysely<Database>,
@@ -77,6 +77,19 @@ export async function findRememberedGrant(
     .where('redirect_uri', '=', key.redirectUri)
     .where('revoked_at', 'is', null)
     .where('expires_at', '>', key.now)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('grants as taken')
+            .select('taken.id')
+            .where('taken.user_id', '=', key.userId)
+            .where('taken.client_id', '=', key.clientId)
+            .where('taken.redirect_uri', '=', key.redirectUri)
+            .whereRef('taken.revoked_at', '>=', 'grants.created_at'),
+        ),
+      ),
+    )
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -16,6 +16,8 @@ export interface UserTable {
   status: 'active' | 'disabled';
   created_at: number;
   last_login_at: number | null;
+  /** Logins up to here count no more: the password was changed, or the account disabled. */
+  logins_end_at: number;
 }
 
 export interface ClientTable {

@@ -28,6 +28,7 @@ export async function addUser(work: Work, actor: string, user: NewUser): Promise
     status: 'active',
     created_at: work.now,
     last_login_at: null,
+    logins_end_at: 0,
   };
   try {
     await work.db.insertInto('users').values(row).execute();
@@ -93,7 +94,7 @@ export async function setPassword(
 ): Promise<void> {
   await work.db
     .updateTable('users')
-    .set({ password_hash: passwordHash })
+    .set({ password_hash: passwordHash, logins_end_at: work.now })
     .where('id', '=', user.id)
     .execute();
   await endBrowserSessions(work, user.id);
@@ -104,7 +105,7 @@ export async function setPassword(
 export async function disableUser(work: Work, actor: string, user: User): Promise<Revoked[]> {
   await work.db
     .updateTable('users')
-    .set({ status: 'disabled' })
+    .set({ status: 'disabled', logins_end_at: work.now })
     .where('id', '=', user.id)
     .execute();
   await endBrowserSessions(work, user.id);
@@ -166,5 +167,6 @@ function toUser(row: Selectable<UserTable>): User {
     status: row.status,
     createdAt: row.created_at,
     lastLoginAt: row.last_login_at,
+    loginsEndAt: row.logins_end_at,
   };
 }

@@ -8,9 +8,25 @@ export interface User {
   status: 'active' | 'disabled';
   createdAt: number;
   lastLoginAt: number | null;
+  /** Logins up to here count no more. */
+  loginsEndAt: number;
+}
+
+/**
+ * Whether a login of this person still counts.
+ * @param loggedInAt in milliseconds; known to the second, and that second is not given the benefit.
+ */
+export function loginCounts(user: User, loggedInAt: number): boolean {
+  const second = 1_000;
+  return (
+    user.status === 'active' &&
+    Math.floor(loggedInAt / second) > Math.floor(user.loginsEndAt / second)
+  );
 }
 
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,63}$/u;
+/** Longer text is no name, and putting it in normal form could take long. */
+const LONGEST = 256;
 const PASSWORD_MIN = 12;
 const PASSWORD_MAX = 1_024;
 
@@ -19,14 +35,14 @@ const PASSWORD_MAX = 1_024;
  * case brings together what lower case leaves apart (ß and SS), and lower case what upper case does.
  */
 export function nameKey(name: string): string {
-  const plain = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase();
+  const plain = name.slice(0, LONGEST).normalize('NFKC').toLowerCase().toUpperCase().toLowerCase();
   return plain.normalize('NFKC');
 }
 
 /** What is wrong with a user name, or undefined. */
 export function nameProblem(name: string): string | undefined {
   // As it will be stored: one sign can stand for several words.
-  if (NAME.test(name.normalize('NFKC'))) return undefined;
+  if (name.length <= LONGEST && NAME.test(name.normalize('NFKC'))) return undefined;
   return 'A user name has 1 to 64 letters, digits and . _ @ + -, and begins with a letter or digit';
 }
 

@@ -119,3 +119,11 @@ describe('a new password', () => {
     });
   }
 });
+
+describe('text that is no name', () => {
+  it('is not put in normal form, which could take long', () => {
+    const slow = `a${'\u0345'.repeat(16_000)}${'\u0334'.repeat(16_000)}`;
+    assert.notEqual(nameProblem(slow), undefined);
+    assert.ok(nameKey(slow).length < 2_000, 'only its beginning is looked at');
+  });
+});

@@ -14,6 +14,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .addColumn('status', 'text', (c) => c.notNull())
     .addColumn('created_at', time, (c) => c.notNull())
     .addColumn('last_login_at', time)
+    .addColumn('logins_end_at', time, (c) => c.notNull())
     .execute();
   await db.schema
     .createTable('clients')
