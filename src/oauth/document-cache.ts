@@ -75,7 +75,8 @@ export function createDocumentCache(parts: DocumentCacheParts): DocumentCache {
       const cached = await findDocument(parts.store.db, url);
       if (cached !== undefined && isGoodEnough(request, cached, now))
         return copyOf(cached, parse, now);
-      if (cached === undefined) await countFirstFetch(parts, request.address, now);
+      if (cached === undefined || cached.body === null)
+        await countFirstFetch(parts, request.address, now);
       const fetched = await refetch(url, async () => {
         // Another one may have fetched it since we looked.
         const newer = await findDocument(parts.store.db, url);

@@ -62,6 +62,8 @@ export function createRefreshHandler(
     if (typeof shown !== 'string' || shown === '' || client === undefined) {
       throw new errors.InvalidRequest("missing required parameter 'refresh_token'");
     }
+    // What is no token of ours is not worth a transaction.
+    if (!(await isKnown(parts.store, shown))) throw new errors.InvalidGrant('unknown');
     await parts.keys.refresh();
     const scope = ctx.oidc.params?.['scope'];
     const scopes = splitScope(typeof scope === 'string' ? scope : '');
@@ -92,14 +94,17 @@ export function createRefreshHandler(
   };
 }
 
+async function isKnown(store: Store, shown: string): Promise<boolean> {
+  if (!FORM_OF_TOKEN.test(shown)) return false;
+  return (await findToken(store.db, 'refresh', digest(shown))) !== undefined;
+}
+
 async function rotate(
   parts: RefreshParts,
   work: Work,
   { shown, scopes, clientId }: { shown: string; scopes: string[]; clientId: string },
 ): Promise<Rotation> {
-  const token = FORM_OF_TOKEN.test(shown)
-    ? await lockToken(work, 'refresh', digest(shown))
-    : undefined;
+  const token = await lockToken(work, 'refresh', digest(shown));
   const grant = token && (await findGrant(work.db, token.grantId));
   const kid = token?.successorKid ?? parts.keys.activeKid;
   const successor = successorOf(parts.keys, kid, shown);

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import compose from 'koa-compose';
 import type Provider from 'oidc-provider';
 import { scopeOf } from '#src/access/access.ts';
@@ -14,6 +14,7 @@ import { recordClientUse } from '#src/storage/clients.ts';
 import { findGrant } from '#src/storage/grants.ts';
 import type { Emit } from '#src/events.ts';
 import { asStoreError, type Store } from '#src/storage/open.ts';
+import { admitAuthorization } from './authorize-limits.ts';
 import { repairAuthorizeQuery } from './authorize-request.ts';
 import { lookUpClient } from './clients.ts';
 import { isServerFault, showError, type ErrorPageParts } from './error-page.ts';
@@ -93,10 +94,11 @@ function addDocuments(router: Router, parts: OAuthRouteParts): void {
 
 function addPages(router: Router, parts: OAuthRouteParts, toProvider: Middleware): void {
   const { interactions, callerOf, urls } = parts;
-  const page = (handle: (ctx: Context, caller: Caller) => Promise<void>): Middleware => {
-    return async (ctx) => {
+  type Handle = (ctx: Context, caller: Caller, next: Next) => Promise<void>;
+  const page = (handle: Handle): Middleware => {
+    return async (ctx, next) => {
       try {
-        await handle(ctx, callerOf(ctx));
+        await handle(ctx, callerOf(ctx), next);
       } catch (error) {
         reportFault(parts, error);
         showError(parts.errorPage, ctx, error);
@@ -105,14 +107,15 @@ function addPages(router: Router, parts: OAuthRouteParts, toProvider: Middleware
   };
   router.get(
     `${OAUTH_PATH}/authorize`,
-    async (ctx, next) => {
+    page(async (ctx, caller, next) => {
+      await admitAuthorization(parts.store, ctx.querystring, caller.address);
       const query = repairAuthorizeQuery(new URLSearchParams(ctx.querystring), {
         urls,
         privileges: parts.privileges(),
       });
       ctx.querystring = query.toString();
       await next();
-    },
+    }),
     toProvider,
   );
   router.get(`${OAUTH_PATH}/authorize/:uid`, toProvider);
@@ -235,9 +238,12 @@ async function completeTokenResponse(
   if (typeof verified === 'string')
     throw new AppError('internal', `an issued token is ${verified}`);
   const { gid, client_id: clientId } = verified.claims;
-  const grant = await findGrant(store.db, gid);
-  body['scope'] = scopeOf(grant?.privileges ?? []);
-  await recordClientUse(store.notes, clientId, store.clock.now());
+  if (request['grant_type'] !== 'refresh_token') {
+    const grant = await findGrant(store.db, gid);
+    body['scope'] = scopeOf(grant?.privileges ?? []);
+  }
+  // A note. The tokens are made: nothing may keep them from the client now.
+  recordClientUse(store.notes, clientId, store.clock.now()).catch(() => {});
   if (request['grant_type'] === 'authorization_code')
     emit({ type: 'token.issued', grantId: gid, kind: 'code' });
 }
