@@ -91,7 +91,43 @@ const oauth = z.strictObject({
   metadataDocuments: metadataDocuments.prefault({}),
 });
 
+/** One attempt to log in, as a project's own login gets it. */
+export interface LoginAttempt {
+  /** As it was typed, at most 256 characters. */
+  name: string;
+  /** Never empty, at most 1,024 characters. */
+  password: string;
+  clientId: string;
+  /** Aborted when the answer would come too late. */
+  signal: AbortSignal;
+}
+
+/** Whom a project's own login let in. */
+export interface LoginSubject {
+  /**
+   * What the person is called here, the same at every login: 1 to 64 letters, digits and . _ @ + -,
+   * beginning with a letter or digit.
+   */
+  subject: string;
+  /** Privileges of roles.json that the person holds, in place of roles. */
+  privileges: readonly string[];
+}
+
+/**
+ * A project's own login, in place of the built-in accounts. Whoever may not come in gets undefined,
+ * whatever the reason; a thrown error says that nobody can tell now.
+ */
+export type LoginHook = (attempt: LoginAttempt) => Promise<LoginSubject | undefined>;
+
+const loginHook = z.custom<LoginHook>(
+  (value) => typeof value === 'function',
+  'a function, which only castellan.config.ts can hold',
+);
+
 const login = z.strictObject({
+  hook: loginHook
+    .optional()
+    .describe('Decides about user name and password in place of the built-in accounts.'),
   failuresPerAddress: count('Failed logins from one address within the window.').default(10),
   failuresPerUser: count('Failed logins for one user name within the window.').default(20),
   windowSeconds: seconds('The window, and how long the refusal lasts.').default(900),

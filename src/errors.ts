@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'forbidden'
   | 'expired'
   | 'too_many_requests'
+  | 'login_unavailable'
   | 'client_metadata_invalid'
   | 'client_blocked'
   | 'client_document_unreachable'

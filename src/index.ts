@@ -1,5 +1,6 @@
 /** What projects import. Nothing else of this package is a promise. */
-export { defineConfig, type ConfigInput } from './config.ts';
+export { defineConfig } from './config.ts';
+export type { ConfigInput, LoginAttempt, LoginHook, LoginSubject } from './config.ts';
 export { content, tool, toolError } from '#src/tools/define.ts';
 export type {
   ContentBlock,

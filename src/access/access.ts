@@ -11,18 +11,25 @@ export interface PrivilegeText {
   description: string;
 }
 
+/** Whose rights are asked about. */
+export interface Holder {
+  roles: readonly string[];
+  /** Given by the project's own login in place of what roles give; null for accounts with roles. */
+  privileges: readonly string[] | null;
+}
+
 export interface Access {
   roleNames: ReadonlySet<string>;
   privilegeNames: ReadonlySet<string>;
   /** The given privileges and all that they include; names that are not declared are left out. */
   closure(privileges: Iterable<string>): ReadonlySet<string>;
-  /** All that the roles give, includes followed. */
-  ofRoles(roles: readonly string[]): ReadonlySet<string>;
+  /** All that the roles, or the privileges in their place, give; includes followed. */
+  held(holder: Holder): ReadonlySet<string>;
   /**
    * What a consent page offers: the held privileges that no other one on the list includes, or of the
-   * `requested` ones those that the roles give. In the order of the file.
+   * `requested` ones those that are held. In the order of the file.
    */
-  offer(roles: readonly string[], requested: readonly string[]): PrivilegeText[];
+  offer(holder: Holder, requested: readonly string[]): PrivilegeText[];
   describe(privileges: readonly string[]): PrivilegeText[];
   /** Whether somebody with these effective privileges may run the tool. */
   mayExecute(tool: string, effective: ReadonlySet<string>): boolean;
@@ -46,8 +53,8 @@ export function compileAccess(roles: Roles): Access {
     }
     return found;
   };
-  const ofRoles = (names: readonly string[]): Set<string> =>
-    closure(names.flatMap((role) => holdings.get(role) ?? []));
+  const held = ({ roles: names, privileges }: Holder): Set<string> =>
+    closure(privileges ?? names.flatMap((role) => holdings.get(role) ?? []));
   const describe = (privileges: readonly string[]): PrivilegeText[] => {
     const wanted = new Set(privileges);
     return roles.privileges
@@ -62,18 +69,18 @@ export function compileAccess(roles: Roles): Access {
     roleNames: new Set(holdings.keys()),
     privilegeNames: new Set(declared.keys()),
     closure,
-    ofRoles,
+    held,
     describe,
-    offer(names, requested) {
-      const held = ofRoles(names);
-      if (requested.length > 0) return describe(requested.filter((one) => held.has(one)));
+    offer(holder, requested) {
+      const all = held(holder);
+      if (requested.length > 0) return describe(requested.filter((one) => all.has(one)));
       const included = new Set<string>();
-      for (const one of held) {
+      for (const one of all) {
         for (const other of declared.get(one)?.includes ?? []) included.add(other);
       }
-      const top = [...held].filter((one) => !included.has(one));
+      const top = [...all].filter((one) => !included.has(one));
       // A circle of includes has no top: then everything is offered.
-      return describe(closure(top).size === held.size ? top : [...held]);
+      return describe(closure(top).size === all.size ? top : [...all]);
     },
     mayExecute(tool, effective) {
       const needed = execute.get(tool);

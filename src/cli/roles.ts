@@ -86,11 +86,12 @@ async function show(name: string, _options: object, command: Command): Promise<v
   const user = await requireUser(opened.store.db, name);
   const { compileAccess } = await import('#src/access/access.ts');
   const access = compileAccess(roles);
-  const effective = access.ofRoles(user.roles);
+  const effective = access.held(user);
   const value: Rights = {
     user: user.name,
     status: user.status,
     roles: user.roles,
+    givenPrivileges: user.privileges,
     unknownRoles: user.roles.filter((role) => !access.roleNames.has(role)),
     privileges: access.describe([...effective]),
     tools: tools.set.sorted
@@ -110,6 +111,8 @@ interface Rights {
   user: string;
   status: string;
   roles: string[];
+  /** Privileges that the project's own login gave in place of roles, or null. */
+  givenPrivileges: string[] | null;
   /** Roles that the account has and roles.json does not. */
   unknownRoles: string[];
   privileges: PrivilegeText[];
@@ -124,7 +127,11 @@ function rightsText(rights: Rights): string {
     one.privileges.length === 0 ? '(everybody)' : one.privileges,
   ]);
   return [
-    fields({ User: rights.user, Status: rights.status, Roles: rights.roles }),
+    fields({
+      User: rights.user,
+      Status: rights.status,
+      Roles: rights.givenPrivileges === null ? rights.roles : '(given by the login hook)',
+    }),
     table(['PRIVILEGE', 'TITLE', 'WHAT IT ALLOWS'], privileges) || 'No privileges.',
     table(['TOOL', 'PERMITTED BY'], tools) || 'No tools.',
   ].join('\n\n');

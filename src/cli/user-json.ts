@@ -7,6 +7,7 @@ export function userJson(user: User): object {
     id: user.id,
     name: user.name,
     roles: user.roles,
+    privileges: user.privileges,
     status: user.status,
     createdAt: isoTime(user.createdAt),
     lastLoginAt: isoTime(user.lastLoginAt),

@@ -79,7 +79,7 @@ async function list(_options: object, command: Command): Promise<void> {
       ['NAME', 'ROLES', 'STATUS', 'CREATED (UTC)', 'LAST LOGIN (UTC)'],
       users.map((user) => [
         user.name,
-        user.roles,
+        user.privileges === null ? user.roles : '(given by the login hook)',
         user.status,
         minute(user.createdAt),
         minute(user.lastLoginAt),

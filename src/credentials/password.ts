@@ -14,11 +14,14 @@ export async function hashPassword(password: string): Promise<string> {
 
 /**
  * Whether a password is the one with this hash.
- * @param hash the account's hash, or undefined when there is no such account: then false, as late.
+ * @param hash the account's hash; without an account, or one with a password, false just as late.
  */
-export async function verifyPassword(hash: string | undefined, password: string): Promise<boolean> {
+export async function verifyPassword(
+  hash: string | null | undefined,
+  password: string,
+): Promise<boolean> {
   const matches = await argon2.verify(hash ?? DECOY, normalise(password));
-  return matches && hash !== undefined;
+  return matches && typeof hash === 'string';
 }
 
 /** Of 32 random bytes that nobody kept, with the same costs as `OPTIONS`. */

@@ -10,7 +10,7 @@ export interface Principal {
   grantId: GrantId;
   /** What was consented to, as it was. */
   granted: readonly string[];
-  /** What that amounts to now: with includes, and never more than the person's roles give. */
+  /** What that amounts to now: with includes, and never more than the person holds. */
   effective: ReadonlySet<string>;
   /** What a wider consent could give. */
   attainable: ReadonlySet<string>;
@@ -26,18 +26,18 @@ interface Rights {
 const DISTINCT_RIGHTS = 5_000;
 
 /**
- * Turns access records into principals. What a pair of privilege list and role list means is worked
- * out once per roles.json; the lists themselves are read from the store at every request.
+ * Turns access records into principals. What the lists of a record mean together is worked out
+ * once per roles.json; the lists themselves are read from the store at every request.
  */
 export function principalsFor(access: Access): (record: AccessRecord) => Principal {
   const known = new LRUCache<string, Rights>({ max: DISTINCT_RIGHTS });
   const rightsOf = (record: AccessRecord): Rights => {
-    const key = `${record.privileges}\n${record.roles}`;
+    const key = `${record.privileges}\n${record.roles}\n${record.userPrivileges}`;
     let rights = known.get(key);
     if (rights === undefined) {
       const roles = JSON.parse(record.roles) as string[];
       const granted = JSON.parse(record.privileges) as string[];
-      const attainable = access.ofRoles(roles);
+      const attainable = access.held({ roles, privileges: listOrNull(record.userPrivileges) });
       rights = {
         roles,
         granted,
@@ -59,4 +59,8 @@ export function principalsFor(access: Access): (record: AccessRecord) => Princip
       attainable,
     };
   };
+}
+
+function listOrNull(text: string | null): string[] | null {
+  return text === null ? null : (JSON.parse(text) as string[]);
 }

@@ -53,6 +53,8 @@ export interface AccessRecord {
   /** JSON lists, kept as text: what they mean is compiled once per distinct text. */
   privileges: string;
   roles: string;
+  /** What the person holds in place of roles, or null. */
+  userPrivileges: string | null;
   userStatus: 'active' | 'disabled';
   clientStatus: 'active' | 'blocked';
   expiresAt: number;

@@ -41,6 +41,8 @@ export function toHttpError(error: AppError): HttpError {
       return answer(400, 'invalid_client');
     case 'client_document_unreachable':
       return answer(503, 'temporarily_unavailable', DOCUMENT_RETRY_SECONDS);
+    case 'login_unavailable':
+      return answer(503, 'temporarily_unavailable', RETRY_SECONDS);
     case 'invalid_target':
       return answer(400, 'invalid_target');
     case 'forbidden':

@@ -70,6 +70,7 @@ export function toRpcFailure(error: unknown): RpcFailure {
     case 'expired':
     case 'client_metadata_invalid':
     case 'client_blocked':
+    case 'login_unavailable':
     case 'client_document_unreachable':
     case 'client_document_invalid':
     case 'invalid_target':

@@ -82,7 +82,7 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     provider,
     renderer,
     guard: createFormGuard(keys, urls.origin),
-    login: { store, limits: config.login, emit },
+    login: { store, config: config.login, privileges, emit },
     consent,
   });
   const router = createOAuthRouter({

@@ -51,7 +51,7 @@ export function offerFor(
   user: User,
   requested: readonly string[],
 ): PrivilegeText[] {
-  return parts.access().offer(user.roles, requested);
+  return parts.access().offer(user, requested);
 }
 
 /** The offer with the tools behind each privilege, as the page shows it. */

@@ -115,6 +115,7 @@ const KINDS: Partial<Record<ErrorCode, ProblemKind>> = {
   forbidden: 'other-browser',
   nothing_matched: 'no-access',
   too_many_requests: 'busy',
+  login_unavailable: 'login-unavailable',
   client_blocked: 'blocked-client',
   client_document_unreachable: 'document-unavailable',
   client_document_invalid: 'document-invalid',

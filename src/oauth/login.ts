@@ -1,5 +1,5 @@
 import { SECOND } from '#src/clock.ts';
-import type { Config } from '#src/config.ts';
+import type { Config, LoginHook } from '#src/config.ts';
 import { verifyPassword } from '#src/credentials/password.ts';
 import type { Emit } from '#src/events.ts';
 import { throttleAddress } from '#src/http/caller.ts';
@@ -7,8 +7,9 @@ import { digest } from '#src/ids.ts';
 import { decideThrottle } from '#src/limits/throttle.ts';
 import type { Store } from '#src/storage/open.ts';
 import { decrement, extendWindow, increment } from '#src/storage/throttles.ts';
-import { findUserByName, recordLogin } from '#src/storage/users.ts';
+import { admitUser, findUserByName, recordLogin } from '#src/storage/users.ts';
 import { nameKey, nameProblem, type User } from '#src/users/user.ts';
+import { askLoginHook } from './login-hook.ts';
 
 /*
  * One attempt to log in. Whether the name exists, is disabled, is throttled or the password is wrong:
@@ -18,7 +19,9 @@ import { nameKey, nameProblem, type User } from '#src/users/user.ts';
 
 export interface LoginParts {
   store: Store;
-  limits: Config['login'];
+  config: Config['login'];
+  /** The privileges that roles.json declares. */
+  privileges: () => ReadonlySet<string>;
   emit: Emit;
 }
 
@@ -37,14 +40,14 @@ export type LoginResult =
 const MAX_PASSWORD = 1_024;
 
 export async function attemptLogin(parts: LoginParts, attempt: LoginAttempt): Promise<LoginResult> {
-  const { store, limits, emit } = parts;
+  const { store, config, emit } = parts;
   const now = store.clock.now();
-  const window = { now, length: limits.windowSeconds * SECOND };
+  const window = { now, length: config.windowSeconds * SECOND };
   const addressKey = `login:address:${throttleAddress(attempt.address)}`;
   const byAddress = await increment(store.db, addressKey, window);
   const throttle = decideThrottle(
     byAddress,
-    { max: limits.failuresPerAddress, windowMs: window.length },
+    { max: config.failuresPerAddress, windowMs: window.length },
     now,
   );
   if (!throttle.allowed) {
@@ -58,14 +61,14 @@ export async function attemptLogin(parts: LoginParts, attempt: LoginAttempt): Pr
   // A digest, because a name may be anything that somebody typed, also a password.
   const userKey = `login:user:${digest(nameKey(attempt.name))}`;
   const byUser = await increment(store.db, userKey, window);
-  const isRefused = byUser.count > limits.failuresPerUser;
-  const user = await verify(parts, attempt, isRefused);
+  const isRefused = byUser.count > config.failuresPerUser;
+  const user = await judge(parts, attempt, isRefused);
   if (user === undefined) {
     // The last failure that is allowed begins the refusal; those that are refused do not prolong it.
     const endsAt = now + window.length;
-    if (byAddress.count === limits.failuresPerAddress)
+    if (byAddress.count === config.failuresPerAddress)
       await extendWindow(store.db, addressKey, endsAt);
-    if (byUser.count === limits.failuresPerUser) await extendWindow(store.db, userKey, endsAt);
+    if (byUser.count === config.failuresPerUser) await extendWindow(store.db, userKey, endsAt);
     emit({
       type: 'login.failed',
       address: attempt.address,
@@ -75,25 +78,70 @@ export async function attemptLogin(parts: LoginParts, attempt: LoginAttempt): Pr
   }
   await decrement(store.db, addressKey);
   await decrement(store.db, userKey);
-  await store.transaction((work) =>
-    recordLogin(work, user, { address: attempt.address, clientId: attempt.clientId }),
-  );
   emit({ type: 'login.succeeded', userId: user.id, address: attempt.address });
   return { kind: 'in', user, at: now };
 }
 
-async function verify(
+/** Who this is, if anybody who may come in. What refuses a name refuses names that nobody has, too. */
+async function judge(
   parts: LoginParts,
+  attempt: LoginAttempt,
+  isRefused: boolean,
+): Promise<User | undefined> {
+  const { hook } = parts.config;
+  if (hook === undefined) return checkAccount(parts, attempt, isRefused);
+  return isRefused ? undefined : checkWithHook(parts, hook, attempt);
+}
+
+/** Whom the built-in accounts let in. */
+async function checkAccount(
+  { store }: LoginParts,
   attempt: LoginAttempt,
   isRefused: boolean,
 ): Promise<User | undefined> {
   const isPlausible =
     nameProblem(attempt.name.normalize('NFKC')) === undefined &&
     attempt.password.length <= MAX_PASSWORD;
-  const found = isPlausible ? await findUserByName(parts.store.db, attempt.name) : undefined;
+  const found = isPlausible ? await findUserByName(store.db, attempt.name) : undefined;
   const matches = await verifyPassword(
     found?.passwordHash,
     attempt.password.slice(0, MAX_PASSWORD),
   );
-  return matches && !isRefused && found?.status === 'active' ? found : undefined;
+  if (!matches || isRefused || found?.status !== 'active') return undefined;
+  await store.transaction((work) =>
+    recordLogin(work, { user: found, privileges: null, detail: detailOf(attempt) }),
+  );
+  return found;
+}
+
+/**
+ * Whom the project's own login lets in. An account of that name that was disabled here stays out.
+ * @throws `login_unavailable` when the hook gives no usable answer. That attempt stays counted: a
+ * hook that throws for a wrong password must not make guessing free.
+ */
+async function checkWithHook(
+  { store, emit, privileges: declared }: LoginParts,
+  hook: LoginHook,
+  attempt: LoginAttempt,
+): Promise<User | undefined> {
+  const subject = await askLoginHook({ hook, emit }, attempt);
+  if (subject === undefined) return undefined;
+  const unknown = subject.privileges.filter((one) => !declared().has(one)).join(', ');
+  if (unknown !== '')
+    emit({ type: 'roles.warning', reason: `the login hook gave what is not declared: ${unknown}` });
+  return store.transaction(async (work) => {
+    const user = await admitUser(work, subject.name);
+    if (user === undefined) {
+      const message = `there is another account that differs from ${subject.name} by case only`;
+      emit({ type: 'server.error', where: 'login hook', message });
+    }
+    if (user?.status !== 'active') return undefined;
+    const { privileges } = subject;
+    await recordLogin(work, { user, privileges, detail: detailOf(attempt) });
+    return { ...user, privileges };
+  });
+}
+
+function detailOf({ address, clientId }: LoginAttempt): Record<string, unknown> {
+  return { address, clientId };
 }

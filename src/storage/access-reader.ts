@@ -26,6 +26,7 @@ interface AccessRow {
   last_used_at: number | null;
   user_name: string;
   roles: string;
+  user_privileges: string | null;
   user_status: AccessRecord['userStatus'];
   client_name: string;
   client_status: AccessRecord['clientStatus'];
@@ -34,7 +35,7 @@ interface AccessRow {
 }
 
 const COLUMNS = `g.id, g.user_id, g.client_id, g.privileges, g.expires_at, g.revoked_at, g.last_used_at,
-  u.name AS user_name, u.roles, u.status AS user_status,
+  u.name AS user_name, u.roles, u.privileges AS user_privileges, u.status AS user_status,
   g.client_name, c.status AS client_status, k.status AS key_status, k.retires_at`;
 const JOINS = 'JOIN users u ON u.id = g.user_id JOIN clients c ON c.id = g.client_id';
 
@@ -102,6 +103,7 @@ function toRecord(row: AccessRow): AccessRecord {
     clientName: row.client_name,
     privileges: row.privileges,
     roles: row.roles,
+    userPrivileges: row.user_privileges,
     userStatus: row.user_status,
     clientStatus: row.client_status,
     expiresAt: row.expires_at,

@@ -10,9 +10,11 @@ export interface UserTable {
   name: string;
   /** The name in lower case and NFKC: two accounts cannot look alike by case. */
   name_key: string;
-  /** argon2id, PHC string. */
-  password_hash: string;
+  /** argon2id, PHC string; null for accounts that the project's own login made. */
+  password_hash: string | null;
   roles: string;
+  /** What the project's own login said last that the person holds, in place of roles; else null. */
+  privileges: string | null;
   status: 'active' | 'disabled';
   created_at: number;
   last_login_at: number | null;

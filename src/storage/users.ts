@@ -17,6 +17,8 @@ export interface NewUser {
   roles: string[];
 }
 
+const NEW = { privileges: null, status: 'active', last_login_at: null, logins_end_at: 0 } as const;
+
 /** @throws `conflict` when the name is taken, whatever its case. */
 export async function addUser(work: Work, actor: string, user: NewUser): Promise<User> {
   const row: Selectable<UserTable> = {
@@ -25,10 +27,8 @@ export async function addUser(work: Work, actor: string, user: NewUser): Promise
     name_key: nameKey(user.name),
     password_hash: user.passwordHash,
     roles: JSON.stringify(user.roles),
-    status: 'active',
+    ...NEW,
     created_at: work.now,
-    last_login_at: null,
-    logins_end_at: 0,
   };
   try {
     await work.db.insertInto('users').values(row).execute();
@@ -47,6 +47,31 @@ export async function addUser(work: Work, actor: string, user: NewUser): Promise
   return toUser(row);
 }
 
+/**
+ * The account of a person whom the project's own login let in; made when there is none. It has no
+ * password and no roles. Index users_name_key.
+ * @returns undefined when the name is that of another account but for its case.
+ */
+export async function admitUser(work: Work, name: string): Promise<User | undefined> {
+  const result = await work.db
+    .insertInto('users')
+    .values({
+      id: newId('usr', work.random),
+      name: name.normalize('NFKC'),
+      name_key: nameKey(name),
+      password_hash: null,
+      roles: '[]',
+      ...NEW,
+      created_at: work.now,
+    })
+    .onConflict((conflict) => conflict.column('name_key').doNothing())
+    .executeTakeFirst();
+  if ((result.numInsertedOrUpdatedRows ?? 0n) === 1n)
+    await work.audit({ actor: 'login-hook', action: 'user.added', subject: name });
+  const user = await findUserByName(work.db, name);
+  return user?.name === name.normalize('NFKC') ? user : undefined;
+}
+
 /** By name, ordered; index users_name_key (the unique constraint). */
 export async function listUsers(db: Kysely<Database>): Promise<User[]> {
   const rows = await db.selectFrom('users').selectAll().orderBy('name_key').execute();
@@ -57,7 +82,7 @@ export async function listUsers(db: Kysely<Database>): Promise<User[]> {
 export async function findUserByName(
   db: Kysely<Database>,
   name: string,
-): Promise<(User & { passwordHash: string }) | undefined> {
+): Promise<(User & { passwordHash: string | null }) | undefined> {
   const row = await db
     .selectFrom('users')
     .selectAll()
@@ -136,22 +161,28 @@ export async function removeUser(work: Work, actor: string, user: User): Promise
   return revoked;
 }
 
-/** Notes a login. */
+export interface LoginRecord {
+  user: User;
+  /** What the person holds from now on in place of roles; null for accounts with roles. */
+  privileges: string[] | null;
+  detail: Record<string, unknown>;
+}
+
+/** Notes a login, and what it says of the person's privileges. */
 export async function recordLogin(
   work: Work,
-  user: User,
-  detail: Record<string, unknown>,
+  { user, privileges, detail }: LoginRecord,
 ): Promise<void> {
   await work.db
     .updateTable('users')
-    .set({ last_login_at: work.now })
+    .set({ last_login_at: work.now, privileges: privileges && JSON.stringify(privileges) })
     .where('id', '=', user.id)
     .execute();
   await work.audit({
     actor: `user:${user.name}`,
     action: 'login.succeeded',
     subject: user.name,
-    detail,
+    detail: privileges === null ? detail : { ...detail, privileges },
   });
 }
 
@@ -164,6 +195,7 @@ function toUser(row: Selectable<UserTable>): User {
     id: row.id as UserId,
     name: row.name,
     roles: parseList(row.roles),
+    privileges: row.privileges === null ? null : parseList(row.privileges),
     status: row.status,
     createdAt: row.created_at,
     lastLoginAt: row.last_login_at,

@@ -5,6 +5,8 @@ export interface User {
   id: UserId;
   name: string;
   roles: string[];
+  /** What the project's own login said last that the person holds, in place of roles; else null. */
+  privileges: string[] | null;
   status: 'active' | 'disabled';
   createdAt: number;
   lastLoginAt: number | null;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { z } from 'zod';
-import { compileAccess, scopeOf, type Access } from '#src/access/access.ts';
+import { compileAccess, scopeOf, type Access, type Holder } from '#src/access/access.ts';
 import { rolesSchema } from '#src/access/roles.ts';
 
 type Input = z.input<typeof rolesSchema>;
@@ -25,9 +25,10 @@ function including(
   });
 }
 
+const holding = (roles: string[]): Holder => ({ roles, privileges: null });
 const sorted = (names: Iterable<string>): string[] => [...names].toSorted();
 const offered = (access: Access, roles: string[], requested: string[] = []): string[] =>
-  access.offer(roles, requested).map((one) => one.name);
+  access.offer(holding(roles), requested).map((one) => one.name);
 
 describe('what privileges include', () => {
   const cases: [
@@ -79,13 +80,24 @@ describe('what privileges include', () => {
 describe('what roles give', () => {
   const access = including({ a: ['b'], b: [], c: [] }, { first: ['a'], second: ['c'], none: [] });
   it('is all that their privileges include', () => {
-    assert.deepEqual(sorted(access.ofRoles(['first', 'second'])), ['a', 'b', 'c']);
-    assert.deepEqual(sorted(access.ofRoles(['none'])), []);
-    assert.deepEqual(sorted(access.ofRoles([])), []);
+    assert.deepEqual(sorted(access.held(holding(['first', 'second']))), ['a', 'b', 'c']);
+    assert.deepEqual(sorted(access.held(holding(['none']))), []);
+    assert.deepEqual(sorted(access.held(holding([]))), []);
   });
 
   it('is nothing for a role that is gone from the file', () => {
-    assert.deepEqual(sorted(access.ofRoles(['fired', 'constructor'])), []);
+    assert.deepEqual(sorted(access.held(holding(['fired', 'constructor']))), []);
+  });
+
+  it('counts for nothing beside privileges that were given in place of roles', () => {
+    const given = (privileges: string[]): Holder => ({ roles: ['second'], privileges });
+    assert.deepEqual(sorted(access.held(given(['a', 'undeclared']))), ['a', 'b']);
+    assert.deepEqual(sorted(access.held(given([]))), []);
+    assert.deepEqual(
+      access.offer(given(['a', 'b', 'c']), []).map((one) => one.name),
+      ['a', 'c'],
+    );
+    assert.deepEqual(access.offer(given(['a']), ['c']), []);
   });
 
   it('names roles and privileges as declared', () => {
@@ -123,7 +135,7 @@ describe('what a consent page offers', () => {
         const any = including(includes, { role: held });
         assert.deepEqual(
           sorted(any.closure(offered(any, ['role']))),
-          sorted(any.ofRoles(['role'])),
+          sorted(any.held(holding(['role']))),
         );
       }),
     );

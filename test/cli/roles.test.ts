@@ -106,6 +106,7 @@ describe('roles show', () => {
       user: 'ana',
       status: 'active',
       roles: ['clerk'],
+      givenPrivileges: null,
       unknownRoles: [],
       privileges: [{ name: 'reader', title: 'Read', description: 'Looks things up.' }],
       tools: [{ name: 'look', privileges: ['reader'] }],
@@ -116,6 +117,11 @@ describe('roles show', () => {
     assert.match(stdout, /^writer +Write +Changes things\.$/m);
     assert.match(stdout, /^change +writer\nlook +reader$/m);
     assert.match(stderr, /no longer has the role gone/);
+    const privileges = JSON.stringify(['reader']);
+    await store.db.updateTable('users').set({ privileges }).where('name', '=', 'ben').execute();
+    const given = await project.cli(['roles', 'show', 'ben']);
+    assert.match(given.stdout, /given by the login hook[^]*^look +reader$/m);
+    assert.doesNotMatch(given.stdout, /writer/);
   });
 
   it('is 3 for an unknown user, and 1 with a roles.json that is wrong', async () => {

@@ -29,6 +29,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(rest, {
         name: 'Ana',
         roles: ['clerk', 'manager'],
+        privileges: null,
         status: 'active',
         lastLoginAt: null,
       });

@@ -19,6 +19,7 @@ const GOOD: AccessRecord = {
   clientName: 'App',
   privileges: '["reader"]',
   roles: '["clerk"]',
+  userPrivileges: null,
   userStatus: 'active',
   clientStatus: 'active',
   expiresAt: NOW + 1,

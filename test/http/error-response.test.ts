@@ -23,6 +23,7 @@ describe('our errors in HTTP', () => {
     nothing_matched: [403, 'access_denied'],
     expired: [400, 'invalid_request'],
     too_many_requests: [429, 'too_many_requests'],
+    login_unavailable: [503, 'temporarily_unavailable', 5],
     not_found: [404, 'not_found'],
     store_unavailable: [503, 'temporarily_unavailable', 5],
     config_invalid: [500, 'server_error'],

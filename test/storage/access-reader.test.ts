@@ -28,6 +28,7 @@ for (const kind of STORE_KINDS) {
         clientName: 'Test client',
         privileges: '["reader","writer"]',
         roles: '["clerk"]',
+        userPrivileges: null,
         userStatus: 'active',
         clientStatus: 'active',
         expiresAt: grant.expiresAt,

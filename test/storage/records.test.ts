@@ -52,7 +52,7 @@ for (const kind of STORE_KINDS) {
       }
       const [user] = await listUsers(store.db);
       assert.ok(user);
-      await store.transaction((work) => recordLogin(work, user, {}));
+      await store.transaction((work) => recordLogin(work, { user, privileges: null, detail: {} }));
       await store.transaction((work) =>
         setPassword(work, 'cli', { user, passwordHash: 'new hash' }),
       );

@@ -94,6 +94,11 @@ const problems = {
     text: 'There were a lot of requests in a short time. Your account is fine.',
     steps: ['Wait a few minutes.', connectAgain, stillHere],
   }),
+  'login-unavailable': (_: ProblemValues): ProblemText => ({
+    title: 'Nobody can sign in just now',
+    text: 'We could not check your password, right or wrong. Nothing was shared.',
+    steps: ['Wait a minute.', connectAgain, stillHere],
+  }),
   failed: (_: ProblemValues): ProblemText => ({
     title: 'Something went wrong here',
     text: 'The mistake is ours, not yours. Nothing was shared.',
