@@ -9,6 +9,7 @@ import { createAuthenticator } from '#src/credentials/authenticate.ts';
 import type { KeyRing } from '#src/credentials/key-ring.ts';
 import { messageOf } from './errors.ts';
 import type { Emit } from './events.ts';
+import { digest } from '#src/ids.ts';
 import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, isLoopbackHost, type Caller } from '#src/http/caller.ts';
 import { isHostServed, normalizeTarget } from '#src/http/request-target.ts';
@@ -16,9 +17,11 @@ import { createRenderer, type Renderer } from '#src/http/render.ts';
 import { createSiteRouter, notFound, type SiteParts } from '#src/http/site-routes.ts';
 import { createMcpEndpoint, type McpHandler } from '#src/mcp/endpoint.ts';
 import type { TransportRules } from '#src/mcp/ladder.ts';
+import { createRequestStateCodec } from '#src/mcp/request-state.ts';
 import { createAuthorizationServer } from '#src/oauth/authorization-server.ts';
 import { systemFetchPorts, type FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { serverUrls, type ServerUrls } from '#src/oauth/urls.ts';
+import { claimArtifact } from '#src/storage/browser-sessions.ts';
 import type { Store } from '#src/storage/open.ts';
 import type { ToolSet } from '#src/tools/tool-set.ts';
 
@@ -171,6 +174,15 @@ function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): Mc
       metadataUrl: config.oauth.enabled ? urls.resourceMetadata : undefined,
       access,
       invoke: { tools, access, clock: store.clock, emit },
+      ask: {
+        codec: createRequestStateCodec({
+          keys: parts.keys,
+          clock: store.clock,
+          random: store.random,
+        }),
+        spend: (nonce, expiresAt) =>
+          claimArtifact(store.db, { kind: 'ask', digest: digest(nonce), expiresAt }),
+      },
       isDeveloping: parts.isDeveloping,
     },
     emit,

@@ -25,7 +25,7 @@ export type Event =
   | {
       type: 'tool.called';
       tool: string;
-      outcome: 'done' | 'failed' | 'refused' | 'cancelled';
+      outcome: 'done' | 'failed' | 'refused' | 'cancelled' | 'asked';
       milliseconds: number;
       grantId: GrantId | undefined;
       requestId: string;

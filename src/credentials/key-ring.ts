@@ -14,7 +14,7 @@ export interface SigningKey {
   createdAt: number;
 }
 
-type Label = 'cookies' | 'forms' | 'refresh' | 'lookup';
+type Label = 'ask' | 'cookies' | 'forms' | 'refresh' | 'lookup';
 
 export class KeyRing {
   readonly #source: KeySource;

@@ -8,6 +8,13 @@ import { insufficientScope } from './challenge.ts';
 import { META, MODERN_VERSION } from './envelope.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
+import {
+  isFailure,
+  ModernAsker,
+  readResumption,
+  type ModernAskParts,
+  type OpenQuestion,
+} from './modern-ask.ts';
 import type { Reply } from './reply.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 
@@ -27,6 +34,7 @@ export interface ModernParts {
   metadataUrl: string | undefined;
   access: () => Access;
   invoke: InvokeParts;
+  ask: ModernAskParts;
   /** Tools change under the hands of a developer: lists are not to be kept. */
   isDeveloping: boolean;
 }
@@ -97,7 +105,15 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
     reply.failure(invalidParams('name is the name of a tool'));
     return undefined;
   }
+  const resumption = readResumption(parts.ask.codec, request);
+  if (isFailure(resumption)) {
+    reply.failure(resumption);
+    return undefined;
+  }
   using watch = watchGrant({ recheck, clock: parts.invoke.clock, gone });
+  const { grantId } = principal;
+  const asked = { grantId, tool: name, sent: args, canAsk: canAsk(request), resumption };
+  let asker: ModernAsker | undefined;
   const outcome = await invoke(parts.invoke, {
     name,
     arguments: args,
@@ -105,19 +121,20 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
     requestId,
     signal: watch.signal,
     progress: progressReporter(request, reply),
+    asker: (read) => (asker = new ModernAsker(parts.ask, asked, read)),
   });
   // Nobody reads the answer.
   if (gone.aborted) return undefined;
   const denial = await watch.verdict();
   if (denial !== undefined) return denial;
-  answerOutcome(parts, call, { name, outcome });
+  answerOutcome(parts, call, { name, outcome, open: asker?.openQuestion });
   return undefined;
 }
 
 function answerOutcome(
   parts: ModernParts,
   call: ModernCall,
-  { name, outcome }: { name: string; outcome: Outcome },
+  { name, outcome, open }: { name: string; outcome: Outcome; open: OpenQuestion | undefined },
 ): void {
   switch (outcome.kind) {
     case 'unknown':
@@ -132,6 +149,9 @@ function answerOutcome(
       return;
     case 'result':
       call.reply.result(envelope(parts.identity, { ...outcome.result }));
+      return;
+    case 'asks':
+      call.reply.result(envelope(parts.identity, { ...open }, 'input_required'));
       return;
     case 'cancelled':
       // The connection is closed; there is nobody to answer.
@@ -164,11 +184,20 @@ function progressReporter(request: RpcRequest, reply: Reply): ToolContext['progr
   };
 }
 
+/** Whether the client said that it can show a form; an empty object means forms (elicitation). */
+function canAsk(request: RpcRequest): boolean {
+  const meta = request.params['_meta'];
+  const capabilities = isObject(meta) ? meta[META.clientCapabilities] : undefined;
+  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined;
+  return isObject(elicitation) && (isObject(elicitation['form']) || !('url' in elicitation));
+}
+
 /** What every result of the era carries. */
 function envelope(
   identity: ServerIdentity,
   result: Record<string, unknown>,
+  resultType: 'complete' | 'input_required' = 'complete',
 ): Record<string, unknown> {
   const serverInfo = { name: identity.name, version: identity.version };
-  return { ...result, resultType: 'complete', _meta: { [META.serverInfo]: serverInfo } };
+  return { ...result, resultType, _meta: { [META.serverInfo]: serverInfo } };
 }

@@ -26,6 +26,18 @@ export interface ToolContext {
   progress: (done: number, total?: number, message?: string) => Promise<void>;
   /** Writes to the server's log, never to the caller. */
   log: Record<'info' | 'warn' | 'error', (message: string) => void>;
+  /**
+   * Asks the person to fill in a form of plain fields. The answers, or undefined when they refuse.
+   *
+   * The call may end here and run again from the top once the person has answered: ask before you
+   * change anything. An answer counts once, for the same arguments, the same form and the same `bind`.
+   */
+  ask: <Fields extends z.ZodRawShape>(
+    fields: Fields,
+    options?: { message?: string; bind?: unknown },
+  ) => Promise<z.output<z.ZodObject<Fields>> | undefined>;
+  /** Asks the person whether to go on; like `ask` in all else. No argument can stand for the answer. */
+  confirm: (message: string, options?: { bind?: unknown }) => Promise<boolean>;
 }
 
 /** A block of MCP content, for tools that return more than text and data. */

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { Access } from '#src/access/access.ts';
 import { MINUTE, type Clock } from '#src/clock.ts';
 import type { Principal } from '#src/credentials/principal.ts';
-import { messageOf } from '#src/errors.ts';
-import type { Emit } from '#src/events.ts';
+import { AppError, messageOf } from '#src/errors.ts';
+import type { Emit, Event } from '#src/events.ts';
+import { questionsFor, type Asker, type Ending } from './ask.ts';
 import { isToolError, type ToolContext } from './define.ts';
 import { failure, toResult, type ToolResult } from './result.ts';
 import type { CompiledTool, ToolSet } from './tool-set.ts';
@@ -22,6 +23,8 @@ export interface ToolCall {
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
   progress: ToolContext['progress'];
+  /** How this call asks the person: an answer counts for these arguments, as sent and as read. */
+  asker(args: unknown): Asker;
 }
 
 export type Outcome =
@@ -30,8 +33,12 @@ export type Outcome =
   /** A wider consent could allow it: these privileges would be enough. */
   | { kind: 'insufficient'; missing: readonly string[] }
   | { kind: 'result'; result: ToolResult }
+  /** A question is open, which the caller's asker holds. */
+  | { kind: 'asks' }
   /** The caller has gone; nobody reads the result. */
   | { kind: 'cancelled' };
+
+type CallOutcome = Extract<Event, { type: 'tool.called' }>['outcome'];
 
 export interface InvokeParts {
   tools: () => ToolSet;
@@ -42,13 +49,17 @@ export interface InvokeParts {
 
 /** No call runs longer; its signal is aborted then. */
 const LONGEST_RUN_MS = 5 * MINUTE;
+const CANNOT_ASK = 'This action requires a confirmation your client cannot display';
 const LONGEST_NAME = 64;
 const NAMED_PROBLEMS = 10;
 
-/** Runs the pipeline for one call. Never throws for what a tool or a caller did. */
+/**
+ * Runs the pipeline for one call. Never throws for what a tool or a caller did.
+ * @throws `store_unavailable` when the store did not answer.
+ */
 export async function invoke(parts: InvokeParts, call: ToolCall): Promise<Outcome> {
   const startedAt = parts.clock.now();
-  const emit = (outcome: 'done' | 'failed' | 'refused' | 'cancelled', reason?: string): void =>
+  const emit = (outcome: CallOutcome, reason?: string): void =>
     parts.emit({
       type: 'tool.called',
       // A name that is no tool's may be anything, of any length.
@@ -86,6 +97,8 @@ export async function invoke(parts: InvokeParts, call: ToolCall): Promise<Outcom
     return await run({ parts, call, compiled }, parsed.data, emit);
   } catch (error) {
     emit('failed', messageOf(error));
+    // Nobody could say whether an answer was used before.
+    if (error instanceof AppError && error.code === 'store_unavailable') throw error;
     const text = isToolError(error) ? error.message : `Internal error (request ${call.requestId})`;
     return { kind: 'result', result: failure(text) };
   }
@@ -111,9 +124,10 @@ interface Running {
 async function run(
   running: Running,
   args: unknown,
-  emit: (outcome: 'done' | 'failed' | 'cancelled', reason?: string) => void,
+  emit: (outcome: CallOutcome, reason?: string) => void,
 ): Promise<Outcome> {
   const { call, compiled } = running;
+  const asker = call.asker(args);
   const control = new AbortController();
   const leave = (): void => control.abort(call.signal.reason);
   const deadline = setTimeout(() => control.abort(new Error('it took too long')), LONGEST_RUN_MS);
@@ -121,8 +135,11 @@ async function run(
   try {
     // The caller may have gone while the arguments were checked.
     call.signal.throwIfAborted();
-    const work = compiled.tool.run(args as never, toolContext(running, control.signal));
-    const result = toResult(await untilAborted(work, control.signal), compiled.output);
+    const context = { ...toolContext(running, control.signal), ...questionsFor(asker) };
+    const work = compiled.tool.run(args as never, context);
+    const value = await untilAborted(work, control.signal);
+    if (asker.ending !== undefined) return ended(asker.ending, emit);
+    const result = toResult(value, compiled.output);
     if ('problem' in result)
       throw new Error(`its result does not fit its output schema: ${result.problem}`);
     emit('done');
@@ -132,6 +149,7 @@ async function run(
       emit('cancelled');
       return { kind: 'cancelled' };
     }
+    if (asker.ending !== undefined) return ended(asker.ending, emit);
     if (!control.signal.aborted) throw error;
     emit('failed', 'it took too long');
     return { kind: 'result', result: failure('This call took too long and was stopped') };
@@ -141,7 +159,22 @@ async function run(
   }
 }
 
-function toolContext({ parts, call, compiled }: Running, signal: AbortSignal): ToolContext {
+/** What a tool made of a question that is open does not count, whether it threw or returned. */
+function ended(ending: Ending, emit: (outcome: CallOutcome, reason?: string) => void): Outcome {
+  switch (ending) {
+    case 'asks':
+      emit('asked');
+      return { kind: 'asks' };
+    case 'cannot_ask':
+      emit('refused', 'the client cannot ask');
+      return { kind: 'result', result: failure(CANNOT_ASK) };
+  }
+}
+
+function toolContext(
+  { parts, call, compiled }: Running,
+  signal: AbortSignal,
+): Omit<ToolContext, 'ask' | 'confirm'> {
   const { principal, requestId } = call;
   const { tool } = compiled;
   const promoted = tool.promote.length > 0 ? parts.access().closure(tool.promote) : undefined;

@@ -51,6 +51,8 @@ const context: ToolContext = {
   signal: new AbortController().signal,
   progress: async (done, total) => void steps.push([done, total]),
   log: { info() {}, warn() {}, error() {} },
+  ask: () => assert.fail('nobody is there to ask'),
+  confirm: () => assert.fail('nobody is there to ask'),
 };
 
 /** Runs a tool as the server does: arguments and result are both checked. */

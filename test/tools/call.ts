@@ -71,6 +71,7 @@ export async function call(
       requestId: 'r1',
       signal: new AbortController().signal,
       progress: async () => {},
+      asker: () => ({ ending: undefined, ask: () => assert.fail('nobody can be asked') }),
       ...callChange,
     },
   );

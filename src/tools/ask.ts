@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { digest } from '#src/ids.ts';
+import type { ToolContext } from './define.ts';
+import { stableJson } from './stable-json.ts';
+import { publishSchema, type JsonSchema } from './schema.ts';
+
+/*
+ * Questions that a tool asks the person while it runs. Here they are made and answers are read; how a
+ * question reaches the person is the era's affair, which hands in an `Asker`.
+ */
+
+export interface Question {
+  /** What the person reads. */
+  message: string;
+  /** The form: an object of plain fields (MCP, elicitation/create `requestedSchema`). */
+  schema: JsonSchema;
+  /** Over all that the answer belongs to beside tool and arguments: message, form and `bind`. */
+  digest: string;
+  /** Whether these values fill in the form. */
+  accepts(content: unknown): boolean;
+}
+
+export type Answer =
+  | { action: 'accept'; content: Record<string, unknown> }
+  | { action: 'decline' }
+  | { action: 'cancel' };
+
+/** How the questions of one call reach the person. */
+export interface Asker {
+  /** @throws whatever makes the tool stop, when the call has to end before there is an answer. */
+  ask(question: Question): Promise<Answer>;
+  /** Once the call has to end with a question open, or because none can be shown: whatever it returned. */
+  readonly ending: Ending | undefined;
+}
+
+export type Ending =
+  /** The question goes to the person in place of a result. */
+  | 'asks'
+  /** The caller's client cannot show it. */
+  | 'cannot_ask';
+
+const LONGEST_MESSAGE = 4_000;
+const LARGEST_FORM = 16_384;
+const PLAIN_TYPES = new Set(['string', 'number', 'integer', 'boolean']);
+/** What clients show of a form's root. */
+const ROOT_FIELDS = ['type', 'properties', 'required'];
+
+/** `ask` and `confirm` as a tool gets them. */
+export function questionsFor(asker: Asker): Pick<ToolContext, 'ask' | 'confirm'> {
+  return {
+    async ask(fields, { message = 'Please answer', bind } = {}) {
+      const form = z.strictObject(fields);
+      const answer = await asker.ask(question({ message, form, bind }));
+      return answer.action === 'accept' ? form.parse(answer.content) : undefined;
+    },
+    async confirm(message, { bind } = {}) {
+      const answer = await asker.ask(question({ message, form: YES, bind }));
+      return answer.action === 'accept' && answer.content['confirm'] === true;
+    },
+  };
+}
+
+const YES = z.strictObject({ confirm: z.boolean().meta({ title: 'Yes, go ahead' }) });
+
+/** @throws TypeError when the tool asks what no client can show: its mistake. */
+function question(asked: { message: string; form: z.ZodObject; bind: unknown }): Question {
+  const { message, form, bind } = asked;
+  if (typeof message !== 'string' || message === '' || message.length > LONGEST_MESSAGE)
+    throw new TypeError(`a question has 1 to ${LONGEST_MESSAGE} characters`);
+  const schema = formSchema(form);
+  return {
+    message,
+    schema,
+    digest: digest(stableJson([message, schema, bind ?? null])),
+    accepts: (content) => form.safeParse(content).success,
+  };
+}
+
+function formSchema(form: z.ZodObject): JsonSchema {
+  const published = publishSchema(form, 'input');
+  if ('problem' in published) throw new TypeError(`a question's form: ${published.problem}`);
+  const { properties } = published.schema as { properties: Record<string, JsonSchema> };
+  for (const [name, field] of Object.entries(properties)) {
+    if (!isPlain(field)) throw new TypeError(`a question's form: ${name} is not a plain field`);
+  }
+  const schema = Object.fromEntries(
+    Object.entries(published.schema).filter(([key]) => ROOT_FIELDS.includes(key)),
+  );
+  if (JSON.stringify(schema).length > LARGEST_FORM)
+    throw new TypeError(`a question's form has at most ${LARGEST_FORM} bytes`);
+  return schema;
+}
+
+/** A text, number or tick, or a choice of several from a list. */
+function isPlain(field: JsonSchema): boolean {
+  if (field['type'] !== 'array') return PLAIN_TYPES.has(String(field['type']));
+  const items = field['items'] as JsonSchema;
+  return items['type'] === 'string' && Array.isArray(items['enum']);
+}
