@@ -98,7 +98,7 @@ export class ModernAsker implements Asker {
     if (open === undefined) return undefined;
     const params = { mode: 'form', message: open.message, requestedSchema: open.schema };
     return {
-      inputRequests: { [this.#key]: { method: 'elicitation/create', params } },
+      inputRequests: { [this.#keyOf(open)]: { method: 'elicitation/create', params } },
       requestState: this.#parts.codec.seal({
         call: this.#callDigest,
         answered: this.#answered,
@@ -107,8 +107,8 @@ export class ModernAsker implements Asker {
     };
   }
 
-  get #key(): string {
-    return `question_${this.#answered.length + 1}`;
+  #keyOf({ key }: Question): string {
+    return key ?? `question_${this.#answered.length + 1}`;
   }
 
   async #answerTo(question: Question): Promise<Answer> {
@@ -138,7 +138,9 @@ export class ModernAsker implements Asker {
       return undefined;
     }
     if (at !== state.answered.length || state.open !== question.digest) return undefined;
-    const response = responseSchema.safeParse(this.#call.resumption.responses[this.#key]);
+    const response = responseSchema.safeParse(
+      this.#call.resumption.responses[this.#keyOf(question)],
+    );
     if (!response.success) return undefined;
     const given = response.data;
     return given.action === 'accept' && !question.accepts(given.content) ? undefined : given;

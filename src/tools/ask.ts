@@ -10,6 +10,8 @@ import { publishSchema, type JsonSchema } from './schema.ts';
  */
 
 export interface Question {
+  /** Its name in the protocol, when the tool gives it one. */
+  key: string | undefined;
   /** What the person reads. */
   message: string;
   /** The form: an object of plain fields (MCP, elicitation/create `requestedSchema`). */
@@ -40,6 +42,7 @@ export type Ending =
   | 'cannot_ask';
 
 const LONGEST_MESSAGE = 4_000;
+const KEY = /^[A-Za-z0-9_-]{1,64}$/;
 const LARGEST_FORM = 16_384;
 const PLAIN_TYPES = new Set(['string', 'number', 'integer', 'boolean']);
 /** What clients show of a form's root. */
@@ -48,9 +51,9 @@ const ROOT_FIELDS = ['type', 'properties', 'required'];
 /** `ask` and `confirm` as a tool gets them. */
 export function questionsFor(asker: Asker): Pick<ToolContext, 'ask' | 'confirm'> {
   return {
-    async ask(fields, { message = 'Please answer', bind } = {}) {
+    async ask(fields, { message = 'Please answer', bind, key } = {}) {
       const form = z.strictObject(fields);
-      const answer = await asker.ask(question({ message, form, bind }));
+      const answer = await asker.ask(question({ message, form, bind, key }));
       return answer.action === 'accept' ? form.parse(answer.content) : undefined;
     },
     async confirm(message, { bind } = {}) {
@@ -62,13 +65,23 @@ export function questionsFor(asker: Asker): Pick<ToolContext, 'ask' | 'confirm'>
 
 const YES = z.strictObject({ confirm: z.boolean().meta({ title: 'Yes, go ahead' }) });
 
+interface Asked {
+  message: string;
+  form: z.ZodObject;
+  bind: unknown;
+  key?: string | undefined;
+}
+
 /** @throws TypeError when the tool asks what no client can show: its mistake. */
-function question(asked: { message: string; form: z.ZodObject; bind: unknown }): Question {
-  const { message, form, bind } = asked;
+function question(asked: Asked): Question {
+  const { message, form, bind, key } = asked;
+  if (key !== undefined && !KEY.test(key))
+    throw new TypeError('a key has 1 to 64 letters and digits');
   if (typeof message !== 'string' || message === '' || message.length > LONGEST_MESSAGE)
     throw new TypeError(`a question has 1 to ${LONGEST_MESSAGE} characters`);
   const schema = formSchema(form);
   return {
+    key,
     message,
     schema,
     digest: digest(stableJson([message, schema, bind ?? null])),

@@ -31,10 +31,11 @@ export interface ToolContext {
    *
    * The call may end here and run again from the top once the person has answered: ask before you
    * change anything. An answer counts once, for the same arguments, the same form and the same `bind`.
+   * `key` names the question in the protocol, for clients that look.
    */
   ask: <Fields extends z.ZodRawShape>(
     fields: Fields,
-    options?: { message?: string; bind?: unknown },
+    options?: { message?: string; bind?: unknown; key?: string },
   ) => Promise<z.output<z.ZodObject<Fields>> | undefined>;
   /** Asks the person whether to go on; like `ask` in all else. No argument can stand for the answer. */
   confirm: (message: string, options?: { bind?: unknown }) => Promise<boolean>;

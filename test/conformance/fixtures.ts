@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { content, tool, toolError, type Tool } from '#src/index.ts';
+import { content, tool, toolError, type Tool, type ToolContext } from '#src/index.ts';
 
 /** The tools that the conformance suite asks a server for, as a project would write them. */
 
@@ -87,4 +87,57 @@ export const FIXTURE_TOOLS: readonly Tool[] = [
       return 'done';
     },
   }),
+  tool({
+    name: 'test_streaming_elicitation',
+    description: 'Reports progress, then asks.',
+    input: NOTHING,
+    async run(_args, { progress, confirm }) {
+      await progress(1);
+      return (await confirm('Go on?')) ? 'went on' : 'stopped';
+    },
+  }),
+  tool({
+    name: 'test_input_required_result_elicitation',
+    description: 'Asks for a name.',
+    input: NOTHING,
+    run: (_args, { ask }) => greet(ask),
+  }),
+  tool({
+    name: 'test_input_required_result_capabilities',
+    description: 'Asks for a name, where the client can ask.',
+    input: NOTHING,
+    run: (_args, { ask }) => greet(ask),
+  }),
+  tool({
+    name: 'test_input_required_result_multi_round',
+    description: 'Asks for a name, then for a color.',
+    input: NOTHING,
+    async run(_args, { ask }) {
+      const one = await ask({ name: z.string() }, { message: 'Step 1: What is your name?' });
+      const message = 'Step 2: What is your favorite color?';
+      const two = await ask({ color: z.string() }, { message });
+      return `${one?.name} likes ${two?.color}`;
+    },
+  }),
+  tool({
+    name: 'test_input_required_result_request_state',
+    description: 'Asks for a tick.',
+    input: NOTHING,
+    async run(_args, { ask }) {
+      const answers = await ask({ ok: z.boolean() }, { message: 'Please confirm' });
+      return answers === undefined ? 'refused' : 'state-ok';
+    },
+  }),
+  tool({
+    name: 'test_input_required_result_tampered_state',
+    description: 'Asks for a tick.',
+    input: NOTHING,
+    run: (_args, { ask }) => ask({ ok: z.boolean() }, { message: 'Please confirm' }),
+  }),
 ];
+
+async function greet(ask: ToolContext['ask']): Promise<string> {
+  const question = { message: 'What is your name?', key: 'user_name' };
+  const answers = await ask({ name: z.string() }, question);
+  return answers === undefined ? 'Hello!' : `Hello, ${answers.name}!`;
+}

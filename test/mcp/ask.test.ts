@@ -137,6 +137,7 @@ function toolsThat(done: string[]): Tool[] {
     make('endless', async (_what, { confirm }) => {
       for (let count = 0; ; count += 1) await confirm(`Number ${count}?`);
     }),
+    make('keyed', async (what, { ask }) => ask({ a: z.string() }, { key: what })),
   ];
 }
 
@@ -260,6 +261,13 @@ for (const dialect of DIALECTS) {
     it('says a mistake of the tool to the log, not to the caller', async () => {
       const answer = await house.call('wrong');
       assert.match(textOf(answer) ?? '', /^Internal error/);
+    });
+
+    it('names the question as the tool wishes', async () => {
+      const asked = await house.call('keyed', { arguments: { what: 'my_key' } });
+      assert.deepEqual(Object.keys(asked.result.inputRequests ?? {}), ['my_key']);
+      const wrong = await house.call('keyed', { arguments: { what: '__proto__ x' } });
+      assert.match(textOf(wrong) ?? '', /^Internal error/);
     });
 
     it('ends a tool that asks for ever', async () => {
