@@ -7,6 +7,7 @@ import type { Config } from './config.ts';
 import { AccessTokenVerifier } from '#src/credentials/access-token.ts';
 import { createAuthenticator } from '#src/credentials/authenticate.ts';
 import type { KeyRing } from '#src/credentials/key-ring.ts';
+import { SECOND } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Emit } from './events.ts';
 import { digest } from '#src/ids.ts';
@@ -16,6 +17,7 @@ import { isHostServed, normalizeTarget } from '#src/http/request-target.ts';
 import { createRenderer, type Renderer } from '#src/http/render.ts';
 import { createSiteRouter, notFound, type SiteParts } from '#src/http/site-routes.ts';
 import { createMcpEndpoint, type McpHandler } from '#src/mcp/endpoint.ts';
+import { Mailbox } from '#src/mcp/mailbox.ts';
 import type { TransportRules } from '#src/mcp/ladder.ts';
 import { createRequestStateCodec } from '#src/mcp/request-state.ts';
 import { createAuthorizationServer } from '#src/oauth/authorization-server.ts';
@@ -156,6 +158,18 @@ interface McpOptions {
 
 function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): McpHandler {
   const { config, emit, access, tools, store } = parts;
+  const { clock, random } = store;
+  const { name } = parts;
+  const { version, instructions } = config.server;
+  const common = {
+    identity: { name, version, instructions },
+    metadataUrl: config.oauth.enabled ? urls.resourceMetadata : undefined,
+    access,
+    invoke: { tools, access, clock, emit },
+  };
+  const mailbox = new Mailbox(store, (error) => {
+    emit({ type: 'server.error', where: 'sessions', message: messageOf(error) });
+  });
   return createMcpEndpoint({
     rules,
     maxBodyBytes: config.mcp.maxBodyBytes,
@@ -166,24 +180,18 @@ function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): Mc
     acceptBareRequests: config.mcp.acceptBareRequests,
     authenticator: createAuthenticator({ store, verifier, access }),
     modern: {
-      identity: {
-        name: parts.name,
-        version: config.server.version,
-        instructions: config.server.instructions,
-      },
-      metadataUrl: config.oauth.enabled ? urls.resourceMetadata : undefined,
-      access,
-      invoke: { tools, access, clock: store.clock, emit },
+      ...common,
       ask: {
-        codec: createRequestStateCodec({
-          keys: parts.keys,
-          clock: store.clock,
-          random: store.random,
-        }),
+        codec: createRequestStateCodec({ keys: parts.keys, clock, random }),
         spend: (nonce, expiresAt) =>
           claimArtifact(store.db, { kind: 'ask', digest: digest(nonce), expiresAt }),
       },
       isDeveloping: parts.isDeveloping,
+    },
+    sessions: {
+      store,
+      idleMs: config.mcp.protocolSessionIdleSeconds * SECOND,
+      methods: { ...common, ask: { mailbox, clock, random } },
     },
     emit,
   });

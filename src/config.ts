@@ -143,6 +143,9 @@ const mcp = z.strictObject({
     .array(z.string().min(1))
     .optional()
     .describe('Values of Host that are served, host or host:port; its own by default.'),
+  protocolSessionIdleSeconds: seconds(
+    'After how long without use a session of the older MCP revisions ends.',
+  ).default(300),
   acceptBareRequests: z
     .boolean()
     .default(false)

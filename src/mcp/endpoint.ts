@@ -7,12 +7,20 @@ import { decodeText, isSmallBody, readBody, type BodyBudget } from '#src/http/bo
 import type { Caller } from '#src/http/caller.ts';
 import { isRepeated } from '#src/http/request-target.ts';
 import { unauthorized } from './challenge.ts';
-import { envelopeProblem, eraOf, noEra, unsupportedVersion } from './envelope.ts';
+import { envelopeProblem, eraOf, noEra } from './envelope.ts';
 import { corsHeaders, decideTransport, type TransportRules } from './ladder.ts';
-import { readMessage, type Incoming, type RpcRequest } from './message.ts';
+import { notOneRequest, readIncoming, type Incoming, type RpcRequest } from './message.ts';
 import { answerModern, discover, type ModernParts } from './modern.ts';
-import { Reply } from './reply.ts';
-import { RPC, toRpcFailure, type RpcFailure } from './rpc-error.ts';
+import { acceptedForms, Reply } from './reply.ts';
+import { toRpcFailure, type RpcFailure } from './rpc-error.ts';
+import {
+  answerInSession,
+  endSession,
+  initialize,
+  type SessionExchange,
+  type SessionParts,
+} from './session-era.ts';
+import { listen } from './session-stream.ts';
 
 /*
  * `/mcp`. Owns the way of a request from the socket to the method that answers it, and the order of
@@ -28,6 +36,7 @@ export interface EndpointParts {
   acceptBareRequests: boolean;
   authenticator: Authenticator;
   modern: ModernParts;
+  sessions: SessionParts;
   emit: Emit;
 }
 
@@ -54,9 +63,8 @@ export function createMcpEndpoint(parts: EndpointParts): McpHandler {
     const requestId = randomBytes(8).toString('hex');
     const cors = corsHeaders(parts.rules, request);
     const reply = new Reply(response, {
-      'x-request-id': requestId,
-      'cache-control': 'no-store',
-      ...cors,
+      common: { 'x-request-id': requestId, 'cache-control': 'no-store', ...cors },
+      accepted: acceptedForms(request.headers.accept),
     });
     const exchange = { request, response, caller, reply, requestId };
     try {
@@ -93,12 +101,21 @@ async function answer(parts: EndpointParts, exchange: Exchange): Promise<void> {
       return reply.empty(204);
     case 'failure':
       return reply.failure(transport.failure);
+    case 'session': {
+      const serve = transport.method === 'GET' ? listen : endSession;
+      return asKnown(parts, exchange, async (known) => serve(parts.sessions, known));
+    }
     case 'pass':
   }
   const incoming = await receive(parts, request);
+  if (request.headers['mcp-session-id'] !== undefined)
+    return asKnown(parts, exchange, (known) => answerInSession(parts.sessions, known, incoming));
   switch (incoming.kind) {
     case 'invalid':
       return reply.failure(incoming.failure);
+    case 'batch':
+    case 'response':
+      return reply.failure(notOneRequest());
     case 'notification':
       return reply.empty(202);
     case 'request':
@@ -117,7 +134,7 @@ async function receive(parts: EndpointParts, request: IncomingMessage): Promise<
     !isSmallBody(request) && (await parts.authenticator.looksGenuine(authorizationOf(request)));
   const limit = isKnown ? maxBodyBytes : Math.min(maxBodyBytes, STRANGERS_BODY_BYTES);
   using share = (isKnown ? budgets.callers : budgets.strangers).share();
-  return readMessage(decodeText(await readBody(request, limit, share)));
+  return readIncoming(decodeText(await readBody(request, limit, share)));
 }
 
 async function answerRequest(
@@ -128,7 +145,7 @@ async function answerRequest(
   const { request, reply } = exchange;
   switch (eraOf(message, request.headers)) {
     case 'session':
-      return refuseSession(request, reply, message);
+      return asKnown(parts, exchange, async (known) => initialize(parts.sessions, known, message));
     case 'unknown':
       return reply.failure(noEra());
     case 'bare':
@@ -139,13 +156,20 @@ async function answerRequest(
   const problem = envelopeProblem(message, request.headers, parts.acceptBareRequests);
   if (problem !== undefined) return reply.failure(problem);
   if (message.method === 'server/discover') return reply.result(discover(parts.modern));
-  return answerAuthenticated(parts, exchange, message);
+  return asKnown(parts, exchange, (known) => {
+    const signal = goneSignal(exchange.response);
+    return answerModern(parts.modern, { ...known, request: message, signal });
+  });
 }
 
-async function answerAuthenticated(
+/**
+ * Lets a request of a known caller be served.
+ * @param serve returns why the caller's grant stopped counting meanwhile.
+ */
+async function asKnown(
   parts: EndpointParts,
   exchange: Exchange,
-  message: RpcRequest,
+  serve: (known: SessionExchange) => Promise<Denial | undefined | void>,
 ): Promise<void> {
   const { request, caller, reply, requestId } = exchange;
   const authentication = await parts.authenticator.authenticate(
@@ -154,9 +178,7 @@ async function answerAuthenticated(
   );
   if (!authentication.ok) return deny(parts, exchange, authentication);
   const { principal, recheck } = authentication;
-  const signal = goneSignal(exchange.response);
-  const call = { request: message, principal, reply, requestId, signal, recheck };
-  const reason = await answerModern(parts.modern, call);
+  const reason = await serve({ request, principal, reply, requestId, recheck });
   if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });
 }
 
@@ -167,15 +189,6 @@ function deny(
 ): void {
   parts.emit({ type: 'request.denied', reason, address: caller.address, requestId });
   reply.failure(unauthorized(parts.modern.metadataUrl, credentialSent));
-}
-
-/** Sessions are not served yet: an unknown one is 404, a new one learns which version to speak. */
-function refuseSession(request: IncomingMessage, reply: Reply, message: RpcRequest): void {
-  if (request.headers['mcp-session-id'] !== undefined) {
-    reply.failure({ status: 404, code: RPC.unauthorized, message: 'Session not found' });
-    return;
-  }
-  reply.failure(unsupportedVersion(message.params['protocolVersion']));
 }
 
 /** Two credentials are put side by side, which is none: a proxy may have checked the other one. */

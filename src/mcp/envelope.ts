@@ -66,7 +66,7 @@ export function envelopeProblem(
 }
 
 /** -32022 with what is supported and what was asked for. */
-export function unsupportedVersion(requested: unknown): RpcFailure {
+function unsupportedVersion(requested: unknown): RpcFailure {
   const asked = typeof requested === 'string' ? requested.slice(0, 64) : null;
   return {
     status: 400,

@@ -18,12 +18,15 @@ export interface TransportRules extends HostRules {
 
 export type TransportDecision =
   | { kind: 'pass' }
+  /** No body is read: the stream of a session, or its end. */
+  | { kind: 'session'; method: 'GET' | 'DELETE' }
   | { kind: 'preflight' }
   /** Answered without a body. */
   | { kind: 'refuse'; status: 404 | 405; headers?: Record<string, string> }
   | { kind: 'failure'; failure: RpcFailure };
 
 const METHODS = 'POST';
+const SESSION_METHODS = 'POST, GET, DELETE';
 const MAX_HEADER_LIST = 500;
 
 /** Decides whether the body of this request will be read. */
@@ -36,9 +39,13 @@ export function decideTransport(
     return { kind: 'refuse', status: 404 };
   if (!isHostServed(rules, request)) return forbidden('Host');
   if (request.method === 'OPTIONS') return { kind: 'preflight' };
-  if (request.method !== 'POST')
+  const { method, headers } = request;
+  const isOfSession =
+    (method === 'GET' || method === 'DELETE') && headers['mcp-session-id'] !== undefined;
+  if (method !== 'POST' && !isOfSession)
     return { kind: 'refuse', status: 405, headers: { allow: METHODS } };
-  if (!originAllowed(rules, request.headers.origin)) return forbidden('Origin');
+  if (!originAllowed(rules, headers.origin)) return forbidden('Origin');
+  if (isOfSession) return { kind: 'session', method };
   if (mediaType(request) !== 'application/json') {
     const message = 'The body must be application/json';
     return { kind: 'failure', failure: { status: 415, code: RPC.invalidRequest, message } };
@@ -62,7 +69,7 @@ export function corsHeaders(
   const asked = request.headers['access-control-request-headers'] ?? '';
   return {
     ...headers,
-    'access-control-allow-methods': METHODS,
+    'access-control-allow-methods': SESSION_METHODS,
     'access-control-allow-headers': safeHeaderList(asked),
     'access-control-max-age': '3600',
   };
@@ -85,5 +92,5 @@ function forbidden(what: 'Host' | 'Origin'): TransportDecision {
 function safeHeaderList(asked: string): string {
   return asked.length <= MAX_HEADER_LIST && /^[A-Za-z0-9-]+(, ?[A-Za-z0-9-]+)*$/.test(asked)
     ? asked
-    : 'Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name';
+    : 'Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id';
 }

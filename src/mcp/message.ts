@@ -1,6 +1,6 @@
 import { RPC, type RpcFailure } from './rpc-error.ts';
 
-/** JSON-RPC messages as they come in: one request or one notification. */
+/** JSON-RPC messages as they come in. */
 
 export type RequestIdValue = string | number;
 
@@ -10,16 +10,23 @@ export interface RpcRequest {
   params: Record<string, unknown>;
 }
 
-export type Incoming =
+export type Message =
   | { kind: 'request'; request: RpcRequest }
-  | { kind: 'notification'; method: string }
+  | { kind: 'notification'; method: string; params: Record<string, unknown> }
+  /** To a request of ours; only sessions have them. */
+  | { kind: 'response'; id: RequestIdValue; result: unknown }
   | { kind: 'invalid'; failure: RpcFailure };
+
+/** What one body holds. Only one revision has batches. */
+export type Incoming = Message | { kind: 'batch'; messages: Message[] };
 
 const MAX_METHOD_LENGTH = 128;
 const MAX_ID_LENGTH = 256;
 
-/** Reads one message out of a body's text. Batches and responses are not served. */
-export function readMessage(text: string | undefined): Incoming {
+const MOST_IN_BATCH = 50;
+
+/** Reads a body's text. */
+export function readIncoming(text: string | undefined): Incoming {
   let value: unknown;
   try {
     if (text === undefined) throw new SyntaxError('not UTF-8');
@@ -27,9 +34,27 @@ export function readMessage(text: string | undefined): Incoming {
   } catch {
     return invalid(RPC.parseError, 'Parse error');
   }
+  if (!Array.isArray(value)) return readMessage(value);
+  if (value.length === 0 || value.length > MOST_IN_BATCH)
+    return invalid(
+      RPC.invalidRequest,
+      `Invalid Request: a batch has 1 to ${MOST_IN_BATCH} messages`,
+    );
+  return { kind: 'batch', messages: value.map(readMessage) };
+}
+
+/** What a body that is no request is answered outside of a session. */
+export function notOneRequest(): RpcFailure {
+  const message = 'Invalid Request: one JSON-RPC request or notification is expected';
+  return { status: 400, code: RPC.invalidRequest, message };
+}
+
+function readMessage(value: unknown): Message {
   if (!isObject(value))
     return invalid(RPC.invalidRequest, 'Invalid Request: one JSON-RPC message is expected');
   const { jsonrpc, method, params, id } = value;
+  if (jsonrpc === '2.0' && method === undefined && isRequestId(id) && isAnswer(value))
+    return { kind: 'response', id, result: value['result'] };
   if (jsonrpc !== '2.0' || typeof method !== 'string' || method.length > MAX_METHOD_LENGTH) {
     return invalid(
       RPC.invalidRequest,
@@ -39,7 +64,7 @@ export function readMessage(text: string | undefined): Incoming {
   if (params !== undefined && !isObject(params)) {
     return invalid(RPC.invalidRequest, 'Invalid Request: params is an object');
   }
-  if (!Object.hasOwn(value, 'id')) return { kind: 'notification', method };
+  if (!Object.hasOwn(value, 'id')) return { kind: 'notification', method, params: params ?? {} };
   if (!isRequestId(id))
     return invalid(RPC.invalidRequest, 'Invalid Request: id is a string or an integer');
   return { kind: 'request', request: { id, method, params: params ?? {} } };
@@ -53,6 +78,10 @@ function isRequestId(value: unknown): value is RequestIdValue {
   return typeof value === 'string' ? value.length <= MAX_ID_LENGTH : Number.isSafeInteger(value);
 }
 
-function invalid(code: number, message: string): Incoming {
+function isAnswer(value: Record<string, unknown>): boolean {
+  return Object.hasOwn(value, 'result') !== Object.hasOwn(value, 'error');
+}
+
+function invalid(code: number, message: string): Extract<Message, { kind: 'invalid' }> {
   return { kind: 'invalid', failure: { status: 400, code, message } };
 }

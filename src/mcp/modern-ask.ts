@@ -1,10 +1,11 @@
-import { z } from 'zod';
 import { digest, type GrantId } from '#src/ids.ts';
 import type { Answer, Asker, Ending, Question } from '#src/tools/ask.ts';
 import { stableJson } from '#src/tools/stable-json.ts';
+import { elicitResponse } from './elicitation.ts';
 import { isObject, type RpcRequest } from './message.ts';
 import type { RequestState, RequestStateCodec } from './request-state.ts';
-import { RPC, type RpcFailure } from './rpc-error.ts';
+import { invalidParams } from './methods.ts';
+import type { RpcFailure } from './rpc-error.ts';
 
 /*
  * Asking the person in the modern era. A call with a question open ends; the client brings the answer
@@ -52,10 +53,10 @@ export function readResumption(
   { params }: RpcRequest,
 ): Resumption | RpcFailure {
   const { requestState, inputResponses = {} } = params;
-  if (!isObject(inputResponses)) return invalid('inputResponses is an object');
+  if (!isObject(inputResponses)) return invalidParams('inputResponses is an object');
   if (requestState === undefined) return { state: undefined, responses: {} };
   const state = typeof requestState === 'string' ? codec.unseal(requestState) : 'altered';
-  if (state === 'altered') return invalid('requestState is not what this server gave out');
+  if (state === 'altered') return invalidParams('requestState is not what this server gave out');
   return { state: state === 'expired' ? undefined : state, responses: inputResponses };
 }
 
@@ -138,12 +139,8 @@ export class ModernAsker implements Asker {
       return undefined;
     }
     if (at !== state.answered.length || state.open !== question.digest) return undefined;
-    const response = responseSchema.safeParse(
-      this.#call.resumption.responses[this.#keyOf(question)],
-    );
-    if (!response.success) return undefined;
-    const given = response.data;
-    return given.action === 'accept' && !question.accepts(given.content) ? undefined : given;
+    const given = elicitResponse(this.#call.resumption.responses[this.#keyOf(question)]);
+    return given?.action === 'accept' && !question.accepts(given.content) ? undefined : given;
   }
 
   /** The state, if it belongs to this call and nobody used it before. */
@@ -152,15 +149,4 @@ export class ModernAsker implements Asker {
     if (state === undefined || state.call !== this.#callDigest) return undefined;
     return (await this.#parts.spend(state.nonce, state.expiresAt)) ? state : undefined;
   }
-}
-
-/** An `ElicitResult`; what else it may carry is left out. */
-const responseSchema = z.discriminatedUnion('action', [
-  z.object({ action: z.literal('accept'), content: z.record(z.string(), z.unknown()) }),
-  z.object({ action: z.literal('decline') }),
-  z.object({ action: z.literal('cancel') }),
-]);
-
-function invalid(why: string): RpcFailure {
-  return { status: 200, code: RPC.invalidParams, message: `Invalid params: ${why}` };
 }

@@ -1,13 +1,13 @@
-import type { Access } from '#src/access/access.ts';
 import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
-import type { ToolContext } from '#src/tools/define.ts';
-import { invoke, type InvokeParts, type Outcome } from '#src/tools/invoke.ts';
+import { invoke, type Outcome } from '#src/tools/invoke.ts';
 import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
+import { showsForms } from './elicitation.ts';
 import { META, MODERN_VERSION } from './envelope.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
+import { invalidParams, progressReporter, unknownTool, type MethodParts } from './methods.ts';
 import {
   isFailure,
   ModernAsker,
@@ -16,24 +16,13 @@ import {
   type OpenQuestion,
 } from './modern-ask.ts';
 import type { Reply } from './reply.ts';
-import { RPC, type RpcFailure } from './rpc-error.ts';
 
 /*
  * The methods of the modern era. Each request stands alone: no session, no state from one to the
  * next. The envelope and the credential were checked before anything here runs.
  */
 
-export interface ServerIdentity {
-  name: string;
-  version: string;
-  instructions: string;
-}
-
-export interface ModernParts {
-  identity: ServerIdentity;
-  metadataUrl: string | undefined;
-  access: () => Access;
-  invoke: InvokeParts;
+export interface ModernParts extends MethodParts {
   ask: ModernAskParts;
   /** Tools change under the hands of a developer: lists are not to be kept. */
   isDeveloping: boolean;
@@ -138,11 +127,7 @@ function answerOutcome(
 ): void {
   switch (outcome.kind) {
     case 'unknown':
-      call.reply.failure({
-        status: 200,
-        code: RPC.invalidParams,
-        message: `Unknown tool: ${name.slice(0, 128)}`,
-      });
+      call.reply.failure(unknownTool(name));
       return;
     case 'insufficient':
       call.reply.failure(insufficientScope(parts.metadataUrl, call.principal, outcome.missing));
@@ -159,42 +144,16 @@ function answerOutcome(
   }
 }
 
-/** What a method refuses is an answer of its own: only the envelope's problems have an HTTP status. */
-function invalidParams(why: string): RpcFailure {
-  return { status: 200, code: RPC.invalidParams, message: `Invalid params: ${why}` };
-}
-
-/** Sends progress when the caller gave a token for it, and only numbers that grow. */
-function progressReporter(request: RpcRequest, reply: Reply): ToolContext['progress'] {
-  const meta = request.params['_meta'];
-  const token = isObject(meta) ? meta['progressToken'] : undefined;
-  let last = Number.NEGATIVE_INFINITY;
-  return async (done, total, message) => {
-    if (!Number.isFinite(done) || done <= last) return;
-    last = done;
-    if (typeof token !== 'string' && !Number.isSafeInteger(token)) return;
-    // A tool that does not wait for a slow reader must not fill the memory: what comes between is dropped.
-    if (reply.isCongested) return reply.drained();
-    await reply.notify('notifications/progress', {
-      progressToken: token,
-      progress: done,
-      total: Number.isFinite(total) ? total : undefined,
-      message: typeof message === 'string' ? message : undefined,
-    });
-  };
-}
-
-/** Whether the client said that it can show a form; an empty object means forms (elicitation). */
+/** Whether the client said that it can show a form. */
 function canAsk(request: RpcRequest): boolean {
   const meta = request.params['_meta'];
   const capabilities = isObject(meta) ? meta[META.clientCapabilities] : undefined;
-  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined;
-  return isObject(elicitation) && (isObject(elicitation['form']) || !('url' in elicitation));
+  return isObject(capabilities) && showsForms(capabilities['elicitation']);
 }
 
 /** What every result of the era carries. */
 function envelope(
-  identity: ServerIdentity,
+  identity: MethodParts['identity'],
   result: Record<string, unknown>,
   resultType: 'complete' | 'input_required' = 'complete',
 ): Record<string, unknown> {

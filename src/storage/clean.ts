@@ -11,7 +11,7 @@ const DOCUMENT_KEPT_MS = 31 * DAY;
 /**
  * Deletes up to `limit` expired rows of each kind; returns how many went.
  * Indexes tokens_expiry, browser_sessions_expiry, artifacts_expiry, throttles_expiry,
- * metadata_documents_fresh.
+ * metadata_documents_fresh, protocol_sessions_expiry, session_mail_expiry.
  */
 export async function deleteExpired(
   db: Kysely<Database>,
@@ -56,8 +56,26 @@ export async function deleteExpired(
         .limit(limit),
     )
     .executeTakeFirst();
+  const protocolSessions = await db
+    .deleteFrom('protocol_sessions')
+    .where('digest', 'in', (eb) =>
+      eb
+        .selectFrom('protocol_sessions')
+        .select('digest')
+        .where('expires_at', '<=', now)
+        .limit(limit),
+    )
+    .executeTakeFirst();
+  const mail = await db
+    .deleteFrom('session_mail')
+    .where('ref', 'in', (eb) =>
+      eb.selectFrom('session_mail').select('ref').where('expires_at', '<=', now).limit(limit),
+    )
+    .where('expires_at', '<=', now)
+    .executeTakeFirst();
   return (
     tokens +
+    Number(protocolSessions.numDeletedRows + mail.numDeletedRows) +
     Number(documents.numDeletedRows) +
     Number(sessions.numDeletedRows + artifacts.numDeletedRows + throttles.numDeletedRows)
   );

@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import { AppError } from '#src/errors.ts';
 import type { Dialect } from './dialect.ts';
 import * as initial from '#src/storage/migrations/0001-initial.ts';
+import * as sessions from '#src/storage/migrations/0002-sessions.ts';
 import type { Database } from './schema.ts';
 
 /*
@@ -14,7 +15,10 @@ interface Migration {
   up(db: Kysely<unknown>, dialect: Dialect): Promise<void>;
 }
 
-const MIGRATIONS: readonly Migration[] = [{ name: '0001-initial', up: initial.up }];
+const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-initial', up: initial.up },
+  { name: '0002-sessions', up: sessions.up },
+];
 
 /** The version of the state store that this program reads and writes. */
 export const CURRENT_VERSION = MIGRATIONS.length;

@@ -64,7 +64,10 @@ async function endGrants(work: Work, { reason, where }: Revocation): Promise<End
   return ended.toSorted((a, b) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1));
 }
 
-/** Deletes the grants' tokens and writes their audit rows. Index tokens_grant. */
+/**
+ * Deletes the grants' tokens and sessions and writes their audit rows. Indexes tokens_grant,
+ * protocol_sessions_grant.
+ */
 async function endTokens(
   work: Work,
   revocation: Revocation,
@@ -73,6 +76,7 @@ async function endTokens(
   const ids = ended.map((grant) => grant.id);
   const live = await countLiveTokens(work.db, ids, work.now);
   await work.db.deleteFrom('tokens').where('grant_id', 'in', ids).execute();
+  await work.db.deleteFrom('protocol_sessions').where('grant_id', 'in', ids).execute();
   const userIds = [...new Set(ended.map((grant) => grant.user_id))];
   const users = await work.db
     .selectFrom('users')

@@ -108,6 +108,28 @@ export interface SigningKeyTable {
   retires_at: number | null;
 }
 
+/** Sessions of the older MCP revisions. */
+export interface ProtocolSessionTable {
+  digest: string;
+  user_id: string;
+  client_id: string;
+  /** The grant under which it was used last. */
+  grant_id: string;
+  version: string;
+  capabilities: string;
+  created_at: number;
+  expires_at: number;
+}
+
+/** What one process leaves for the one that runs a session's call. */
+export interface SessionMailTable {
+  session: string;
+  ref: string;
+  /** null while it is only expected. */
+  payload: string | null;
+  expires_at: number;
+}
+
 export interface AuditTable {
   seq: Generated<number>;
   /** Every writing process has a chain of its own; `chain_seq` counts within it from 1. */
@@ -139,6 +161,8 @@ export interface Database {
   metadata_documents: MetadataDocumentTable;
   throttles: ThrottleTable;
   signing_keys: SigningKeyTable;
+  protocol_sessions: ProtocolSessionTable;
+  session_mail: SessionMailTable;
   audit: AuditTable;
   schema_version: SchemaVersionTable;
 }

@@ -35,8 +35,6 @@ describe('bare requests, where they are accepted', () => {
     ['a later version', call({ 'mcp-protocol-version': '2027-01-01' }), '400 -32022'],
     ['an older version', call({ 'mcp-protocol-version': '2025-11-25' }), '400 -32020'],
     ['an unknown method', bare('resources/list'), '404 -32601'],
-    ['a new session', bare('initialize', { protocolVersion: '2025-11-25' }), '400 -32022'],
-    ['a session that is unknown', call({ 'mcp-session-id': 'x' }), '404 -32001'],
     ['a call without a name', bare('tools/call'), '200 -32602'],
     ['a name that is a number', bare('tools/call', { name: 5 }), '200 -32602'],
     ['no credential', call({ authorization: undefined }), '401 -32001'],

@@ -70,45 +70,6 @@ describe('a request of no era', () => {
   });
 });
 
-describe('a session, which is not served yet', () => {
-  it('that is unknown is gone, so that its client begins anew', async () => {
-    await using server = await mcpServer();
-    const request = echoCall({ headers: { 'mcp-session-id': 'abc' } });
-    const { status, json } = await server.send(request);
-    assert.deepEqual([status, json.error?.code, json.id], [404, -32001, 1]);
-  });
-
-  it('that is asked for learns which version to speak', async () => {
-    await using server = await mcpServer();
-    for (const version of ['2025-11-25', VERSION, undefined]) {
-      const params = { protocolVersion: '2025-11-25', capabilities: {} };
-      const request = modern(
-        'initialize',
-        {},
-        {
-          message: { params },
-          headers: { 'mcp-protocol-version': version, authorization: undefined },
-        },
-      );
-      const { status, json } = await server.send(request);
-      assert.equal(status, 400);
-      assert.equal(json.error?.code, -32022);
-      assert.deepEqual(json.error.data, { supported: [VERSION], requested: '2025-11-25' });
-    }
-  });
-
-  it('of no version, or one that is no text, is answered all the same', async () => {
-    await using server = await mcpServer();
-    for (const protocolVersion of [undefined, 5, {}, 'x'.repeat(5_000)]) {
-      const { json } = await server.send(
-        modern('initialize', {}, { message: { params: { protocolVersion } } }),
-      );
-      const requested = typeof protocolVersion === 'string' ? 'x'.repeat(64) : null;
-      assert.deepEqual(json.error?.data, { supported: [VERSION], requested });
-    }
-  });
-});
-
 describe('_meta', () => {
   it('names a version and the capabilities of the client', () =>
     outcomes([

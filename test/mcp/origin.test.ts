@@ -102,7 +102,7 @@ describe('CORS', () => {
     });
     assert.deepEqual([status, text], [204, '']);
     assert.equal(headers['access-control-allow-origin'], origin);
-    assert.equal(headers['access-control-allow-methods'], 'POST');
+    assert.equal(headers['access-control-allow-methods'], 'POST, GET, DELETE');
     assert.equal(headers['access-control-allow-headers'], asked);
     assert.equal(headers['access-control-allow-credentials'], undefined);
     assert.equal(headers.vary, 'Origin');

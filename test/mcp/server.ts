@@ -153,6 +153,16 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       },
       isDeveloping,
     },
+    sessions: {
+      // Whoever opens sessions starts a whole server, with a store: session.test.ts.
+      get store(): never {
+        return assert.fail('a session was asked for');
+      },
+      idleMs: 300_000,
+      get methods(): never {
+        return assert.fail('a session was asked for');
+      },
+    },
     emit,
   };
 }

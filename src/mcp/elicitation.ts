@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import type { Answer } from '#src/tools/ask.ts';
+
+/** What clients say of questions, in both eras. */
+
+const responseSchema = z.discriminatedUnion('action', [
+  z.object({ action: z.literal('accept'), content: z.record(z.string(), z.unknown()) }),
+  z.object({ action: z.literal('decline') }),
+  z.object({ action: z.literal('cancel') }),
+]);
+
+/** An `ElicitResult`, or undefined when it is none; what else it may carry is left out. */
+export function elicitResponse(value: unknown): Answer | undefined {
+  const parsed = responseSchema.safeParse(value);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** Whether a client that says this of elicitation shows forms; an empty object means forms. */
+export function showsForms(elicitation: unknown): boolean {
+  if (typeof elicitation !== 'object' || elicitation === null) return false;
+  if ('form' in elicitation)
+    return elicitation.form !== null && typeof elicitation.form === 'object';
+  return !('url' in elicitation);
+}

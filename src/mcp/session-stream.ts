@@ -1,0 +1,41 @@
+import { SECOND } from '#src/clock.ts';
+import { needsTouch } from '#src/sessions/protocol-session.ts';
+import { findProtocolSession, touchProtocolSession } from '#src/storage/protocol-sessions.ts';
+import { RPC } from './rpc-error.ts';
+import { noSession, openSession, type SessionExchange, type SessionParts } from './session-era.ts';
+
+/*
+ * The stream that a client opens with GET to hear what belongs to no request. It keeps its session
+ * alive and ends with it, and with the caller's grant.
+ */
+
+const LOOK_EVERY_MS = SECOND;
+
+/** Holds the stream open until the client leaves, the session ends, or the grant counts no more. */
+export async function listen(parts: SessionParts, exchange: SessionExchange): Promise<void> {
+  const { reply, recheck } = exchange;
+  const session = await openSession(parts, exchange);
+  if (session === undefined) return reply.failure(noSession());
+  if (!reply.mayStream) {
+    const message = 'Not Acceptable: a stream is text/event-stream';
+    return reply.failure({ status: 406, code: RPC.unavailable, message });
+  }
+  reply.openOnly();
+  while (reply.mayStream) {
+    await reply.closedWithin(LOOK_EVERY_MS);
+    if (!reply.mayStream) return;
+    if ((await recheck()) !== undefined || !(await keep(parts, session.digest))) break;
+  }
+  reply.close();
+}
+
+/** Whether the session is still there; a stream that is open counts as a use. */
+async function keep({ store, idleMs }: SessionParts, digest: string): Promise<boolean> {
+  const session = await findProtocolSession(store.db, digest);
+  const now = store.clock.now();
+  if (session === undefined || session.expiresAt <= now) return false;
+  const { grantId } = session;
+  if (needsTouch(session, grantId, { now, idleMs }))
+    await touchProtocolSession(store.db, { digest, grantId, expiresAt: now + idleMs });
+  return true;
+}

@@ -1,0 +1,48 @@
+import type { Kysely } from 'kysely';
+import type { Dialect } from '#src/storage/dialect.ts';
+
+/** Sessions of the older MCP revisions, and what their processes tell one another. */
+export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
+  const time = dialect === 'postgres' ? 'bigint' : 'integer';
+  await db.schema
+    .createTable('protocol_sessions')
+    .addColumn('digest', 'text', (c) => c.primaryKey())
+    .addColumn('user_id', 'text', (c) => c.notNull().references('users.id').onDelete('cascade'))
+    .addColumn('client_id', 'text', (c) => c.notNull())
+    .addColumn('grant_id', 'text', (c) => c.notNull())
+    .addColumn('version', 'text', (c) => c.notNull())
+    .addColumn('capabilities', 'text', (c) => c.notNull())
+    .addColumn('created_at', time, (c) => c.notNull())
+    .addColumn('expires_at', time, (c) => c.notNull())
+    .execute();
+  await db.schema
+    .createIndex('protocol_sessions_user')
+    .on('protocol_sessions')
+    .columns(['user_id', 'client_id', 'created_at'])
+    .execute();
+  await db.schema
+    .createIndex('protocol_sessions_grant')
+    .on('protocol_sessions')
+    .column('grant_id')
+    .execute();
+  await db.schema
+    .createIndex('protocol_sessions_expiry')
+    .on('protocol_sessions')
+    .column('expires_at')
+    .execute();
+  await db.schema
+    .createTable('session_mail')
+    .addColumn('session', 'text', (c) =>
+      c.notNull().references('protocol_sessions.digest').onDelete('cascade'),
+    )
+    .addColumn('ref', 'text', (c) => c.notNull())
+    .addColumn('payload', 'text')
+    .addColumn('expires_at', time, (c) => c.notNull())
+    .addPrimaryKeyConstraint('session_mail_key', ['session', 'ref'])
+    .execute();
+  await db.schema
+    .createIndex('session_mail_expiry')
+    .on('session_mail')
+    .column('expires_at')
+    .execute();
+}
