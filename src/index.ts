@@ -2,6 +2,7 @@
 export { defineConfig } from './config.ts';
 export type { ConfigInput, LoginAttempt, LoginHook, LoginSubject } from './config.ts';
 export { content, tool, toolError } from '#src/tools/define.ts';
+export { choice } from '#src/tools/form.ts';
 export type {
   ContentBlock,
   Tool,

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { digest } from '#src/ids.ts';
 import type { ToolContext } from './define.ts';
 import { stableJson } from './stable-json.ts';
-import { publishSchema, type JsonSchema } from './schema.ts';
+import { formSchema } from './form.ts';
+import type { JsonSchema } from './schema.ts';
 
 /*
  * Questions that a tool asks the person while it runs. Here they are made and answers are read; how a
@@ -43,11 +44,6 @@ export type Ending =
 
 const LONGEST_MESSAGE = 4_000;
 const KEY = /^[A-Za-z0-9_-]{1,64}$/;
-const LARGEST_FORM = 16_384;
-const PLAIN_TYPES = new Set(['string', 'number', 'integer', 'boolean']);
-/** What clients show of a form's root. */
-const ROOT_FIELDS = ['type', 'properties', 'required'];
-
 /** `ask` and `confirm` as a tool gets them. */
 export function questionsFor(asker: Asker): Pick<ToolContext, 'ask' | 'confirm'> {
   return {
@@ -87,26 +83,4 @@ function question(asked: Asked): Question {
     digest: digest(stableJson([message, schema, bind ?? null])),
     accepts: (content) => form.safeParse(content).success,
   };
-}
-
-function formSchema(form: z.ZodObject): JsonSchema {
-  const published = publishSchema(form, 'input');
-  if ('problem' in published) throw new TypeError(`a question's form: ${published.problem}`);
-  const { properties } = published.schema as { properties: Record<string, JsonSchema> };
-  for (const [name, field] of Object.entries(properties)) {
-    if (!isPlain(field)) throw new TypeError(`a question's form: ${name} is not a plain field`);
-  }
-  const schema = Object.fromEntries(
-    Object.entries(published.schema).filter(([key]) => ROOT_FIELDS.includes(key)),
-  );
-  if (JSON.stringify(schema).length > LARGEST_FORM)
-    throw new TypeError(`a question's form has at most ${LARGEST_FORM} bytes`);
-  return schema;
-}
-
-/** A text, number or tick, or a choice of several from a list. */
-function isPlain(field: JsonSchema): boolean {
-  if (field['type'] !== 'array') return PLAIN_TYPES.has(String(field['type']));
-  const items = field['items'] as JsonSchema;
-  return items['type'] === 'string' && Array.isArray(items['enum']);
 }

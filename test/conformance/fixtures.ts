@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { content, tool, toolError, type Tool, type ToolContext } from '#src/index.ts';
+import { choice, content, tool, toolError, type Tool, type ToolContext } from '#src/index.ts';
 
 /** The tools that the conformance suite asks a server for, as a project would write them. */
 
@@ -94,6 +94,51 @@ export const FIXTURE_TOOLS: readonly Tool[] = [
     async run(_args, { progress, confirm }) {
       await progress(1);
       return (await confirm('Go on?')) ? 'went on' : 'stopped';
+    },
+  }),
+  tool({
+    name: 'test_elicitation',
+    description: 'Asks for a name and an address.',
+    input: z.object({ message: z.string() }),
+    async run({ message }, { ask }) {
+      const fields = {
+        username: z.string().describe("User's response"),
+        email: z.string().describe("User's email address"),
+      };
+      return JSON.stringify(await ask(fields, { message }));
+    },
+  }),
+  tool({
+    name: 'test_elicitation_sep1034_defaults',
+    description: 'Asks with defaults.',
+    input: NOTHING,
+    async run(_args, { ask }) {
+      const fields = {
+        name: z.string().default('John Doe'),
+        age: z.int().default(30),
+        score: z.number().default(95.5),
+        status: z.enum(['active', 'inactive', 'pending']).default('active'),
+        verified: z.boolean().default(true),
+      };
+      return JSON.stringify(await ask(fields));
+    },
+  }),
+  tool({
+    name: 'test_elicitation_sep1330_enums',
+    description: 'Asks for choices.',
+    input: NOTHING,
+    async run(_args, { ask }) {
+      const enumNames = ['Option One', 'Option Two', 'Option Three'];
+      const titled = { value1: 'First', value2: 'Second', value3: 'Third' };
+      const plain = z.enum(['option1', 'option2', 'option3']);
+      const fields = {
+        untitledSingle: plain,
+        titledSingle: choice(titled),
+        legacyEnum: z.enum(['opt1', 'opt2', 'opt3']).meta({ enumNames }),
+        untitledMulti: z.array(plain),
+        titledMulti: z.array(choice(titled)),
+      };
+      return JSON.stringify(await ask(fields));
     },
   }),
   tool({
