@@ -8,6 +8,7 @@ import { unpackChromium } from './support/chromium.ts';
 import type { Outcome } from './support/outcome.ts';
 import { SHARED_POSTGRES, startPostgres } from './support/postgres.ts';
 import { reportOutcome, reportTotals } from './support/report.ts';
+import { stepTable } from './support/step-table.ts';
 import { filesOf, folderOf, isSuite, SUITES, type Suite } from './support/suites.ts';
 import { temporaryFolder } from './support/temp.ts';
 import { runTestFile } from './support/test-file.ts';
@@ -22,6 +23,8 @@ import { runTestFile } from './support/test-file.ts';
 
 const USAGE = `Usage: node test/run.ts ${['all', ...SUITES].join('|')} [PART...] [--only PATTERN]`;
 const FILE_TIMEOUT_SECONDS = 300;
+/** The tests of these files are client, database, step: they close with a table. */
+const CLIENTS = `${folderOf('clients')}/`;
 const NEEDS_POSTGRES: ReadonlySet<Suite> = new Set(['unit', 'flows', 'clients', 'faults']);
 
 interface Plan {
@@ -140,6 +143,8 @@ async function main(plan: Plan): Promise<void> {
   const isWhole = plan.isAll && plan.parts.length === 0 && !plan.only;
   const outcomes = isWhole ? await runChecks(plan, signal) : [];
   if (!signal.aborted) outcomes.push(...(await runSuites(plan, signal)));
+  const steps = stepTable(outcomes.filter(({ name }) => name.startsWith(CLIENTS)));
+  if (steps !== '') console.log(`\n${steps}`);
   if (signal.aborted) console.log('\nInterrupted: not all tests ran.');
   console.log(reportTotals(outcomes));
   const ran = outcomes.some(({ passed, failed }) => passed + failed > 0);

@@ -18,6 +18,7 @@ export async function runCheck(root: string, name: string, signal: AbortSignal):
     skipped: 0,
     failures:
       failed === 0 ? [] : [{ title: name, place: 'package.json', text: `Exit code ${code}` }],
+    tests: [],
     output,
     seconds: (performance.now() - started) / 1_000,
   };

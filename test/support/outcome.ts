@@ -8,9 +8,18 @@ export interface Outcome {
   /** Also those marked `todo`. */
   skipped: number;
   failures: Failure[];
+  /** What it was that passed, failed or was skipped; empty for a check. */
+  tests: TestEnd[];
   /** What the process wrote; shown when something failed. */
   output: string;
   seconds: number;
+}
+
+/** How one test ended that has no subtests. */
+export interface TestEnd {
+  /** The names from the outermost suite to the test. */
+  path: string[];
+  end: 'passed' | 'failed' | 'skipped';
 }
 
 export interface Failure {

@@ -1,6 +1,6 @@
 import type { EventData } from 'node:test';
 import { inspect } from 'node:util';
-import type { Failure } from './outcome.ts';
+import type { Failure, TestEnd } from './outcome.ts';
 
 type Ended = EventData.TestPass | EventData.TestFail;
 
@@ -13,6 +13,7 @@ export class Tally {
   failed = 0;
   skipped = 0;
   readonly failures: Failure[] = [];
+  readonly tests: TestEnd[] = [];
   output = '';
 
   readonly #name: string;
@@ -52,14 +53,17 @@ export class Tally {
 
   pass(test: EventData.TestPass): void {
     if (!this.#isLeaf(test) || this.#isWholeFile(test)) return;
-    if (isOff(test)) this.skipped += 1;
-    else this.passed += 1;
+    if (isOff(test)) this.#skip(test);
+    else {
+      this.passed += 1;
+      this.tests.push({ path: this.#pathOf(test), end: 'passed' });
+    }
   }
 
   fail(test: EventData.TestFail): void {
     const isLeaf = this.#isLeaf(test);
     if (isOff(test)) {
-      if (isLeaf) this.skipped += 1;
+      if (isLeaf) this.#skip(test);
       return;
     }
     const { error } = test.details;
@@ -67,7 +71,11 @@ export class Tally {
     // Counted elsewhere: with the subtests, and by whoever ended the process.
     if (type === 'subtestsFailed' || (this.#isWholeFile(test) && type === 'testAborted')) return;
     if (this.#isWholeFile(test)) this.failFile(describeExit(error));
-    else this.#add(this.#titleOf(test), `${this.#name}:${test.line ?? 1}`, describe(error));
+    else {
+      const path = this.#pathOf(test);
+      this.tests.push({ path, end: 'failed' });
+      this.#add(path.join(' > '), this.#placeOf(test), describe(error));
+    }
   }
 
   /** Counts a failure of the file as a whole. */
@@ -82,6 +90,11 @@ export class Tally {
   /** What a test left running and what it then threw is told in a note only. */
   note(message: string): void {
     if (!SUMMARY_LINE.test(message)) this.output += `${message}\n`;
+  }
+
+  #skip(test: Ended): void {
+    this.skipped += 1;
+    this.tests.push({ path: this.#pathOf(test), end: 'skipped' });
   }
 
   #add(title: string, place: string, text: string): void {
@@ -101,8 +114,15 @@ export class Tally {
     return test.nesting === 0 && test.name === this.#path;
   }
 
-  #titleOf(test: Ended): string {
-    return [...this.#open.slice(0, test.nesting), test.name].join(' > ');
+  /** Where the test is written, which need not be the file that was run. */
+  #placeOf({ file, line }: Ended): string {
+    const root = this.#path.slice(0, -this.#name.length);
+    const isBelow = this.#path.endsWith(this.#name) && file?.startsWith(root) === true;
+    return `${isBelow ? file.slice(root.length) : this.#name}:${line ?? 1}`;
+  }
+
+  #pathOf(test: Ended): string[] {
+    return [...this.#open.slice(0, test.nesting), test.name];
   }
 }
 

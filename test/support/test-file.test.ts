@@ -13,6 +13,8 @@ interface Case {
   failed: number;
   skipped: number;
   titles?: string[];
+  /** How each test ended, where that is looked at. */
+  ends?: string[];
   /** Must be told to whoever looks for the reason. */
   tells?: RegExp;
 }
@@ -39,6 +41,7 @@ const cases: Case[] = [
     failed: 1,
     skipped: 0,
     titles: ['suite > inner > bad'],
+    ends: ['suite > inner > good passed', 'suite > inner > bad failed'],
     tells: /reason[^]*root/,
   },
   {
@@ -67,6 +70,7 @@ const cases: Case[] = [
     passed: 1,
     failed: 0,
     skipped: 3,
+    ends: ['good passed', 'left out skipped', 'later skipped', 'fails for now skipped'],
   },
   {
     what: 'fails a file that cannot be loaded',
@@ -127,7 +131,10 @@ describe('running one test file', () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  for (const [index, { what, source, titles = [], tells = /^/, ...counts }] of cases.entries()) {
+  for (const [
+    index,
+    { what, source, titles = [], tells = /^/, ends, ...counts },
+  ] of cases.entries()) {
     it(what, async () => {
       const file = `test/${index}.test.mjs`;
       const imports = `import { after, describe, it, test } from 'node:test';\n`;
@@ -138,13 +145,33 @@ describe('running one test file', () => {
         timeoutSeconds: 2,
         signal: new AbortController().signal,
       });
-      const { passed, failed, skipped, failures, output } = outcome;
+      const { passed, failed, skipped, failures, tests, output } = outcome;
       assert.deepEqual({ passed, failed, skipped }, counts, output);
       assert.deepEqual(
         failures.map(({ title }) => title),
         titles,
       );
+      const told = tests.map(({ path, end }) => `${path.join(' > ')} ${end}`);
+      if (ends !== undefined) assert.deepEqual(told, ends);
       assert.match(failures.map(({ text }) => text).join('\n') + output, tells);
     });
   }
+
+  it('says where a test is written that another file declares', async () => {
+    const shared = `import { it } from 'node:test';
+      export const declare = () => it('bad', () => { throw new Error('reason'); });`;
+    await writeFile(join(folder.path, 'test/shared.mjs'), shared);
+    const file = 'test/declares.test.mjs';
+    await writeFile(join(folder.path, file), `import { declare } from './shared.mjs'; declare();`);
+    const outcome = await runTestFile({
+      root: folder.path,
+      file,
+      timeoutSeconds: 2,
+      signal: new AbortController().signal,
+    });
+    assert.deepEqual(
+      outcome.failures.map(({ title, place }) => [title, place]),
+      [['bad', 'test/shared.mjs:2']],
+    );
+  });
 });

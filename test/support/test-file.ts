@@ -51,9 +51,9 @@ export async function runTestFile(options: TestFileOptions): Promise<Outcome> {
   } else if (tally.isEmpty && !only && !signal.aborted) {
     tally.failFile('There is no test in this file.');
   }
-  const { passed, failed, skipped, failures, output } = tally;
+  const { passed, failed, skipped, failures, tests, output } = tally;
   const seconds = (performance.now() - started) / 1_000;
-  return { name: file, passed, failed, skipped, failures, output, seconds };
+  return { name: file, passed, failed, skipped, failures, tests, output, seconds };
 }
 
 function describeTimeout(seconds: number, running: string[]): string {
