@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, randomUUID, type KeyObject } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { SignJWT, UnsecuredJWT } from 'jose';
+import { UnsecuredJWT } from 'jose';
 import { DAY, MINUTE, toSeconds } from '#src/clock.ts';
 import { DIALECTS, startTestApp, type TestApp } from '../support/app.ts';
 import { createTestClock, type TestClock } from '../support/clock.ts';
@@ -18,54 +17,13 @@ import {
   type TokenAnswer,
 } from '../support/oauth-client.ts';
 import { createPerson } from '../support/person.ts';
-
-const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
-
-interface Signer {
-  kid: string;
-  alg: string;
-  privateKey: KeyObject;
-  publicJwk: Record<string, unknown>;
-}
-
-function makeSigner(kid: string, alg: 'RS256' | 'ES256' | 'EdDSA' = 'ES256'): Signer {
-  const pair =
-    alg === 'RS256'
-      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-      : alg === 'ES256'
-        ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-        : generateKeyPairSync('ed25519');
-  return {
-    kid,
-    alg,
-    privateKey: pair.privateKey,
-    publicJwk: { ...pair.publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' },
-  };
-}
-
-interface AssertionChanges {
-  claims?: Record<string, unknown>;
-  header?: Record<string, unknown>;
-}
-
-/** A client assertion (RFC 7523) as it should be, but for the changes. */
-async function assertionOf(
-  { kid, alg, privateKey }: Signer,
-  about: { clientId: string; audience: string },
-  changes: AssertionChanges = {},
-): Promise<string> {
-  const now = toSeconds(Date.now());
-  const claims = {
-    iss: about.clientId,
-    sub: about.clientId,
-    aud: about.audience,
-    jti: randomUUID(),
-    iat: now,
-    exp: now + 300,
-    ...changes.claims,
-  };
-  return new SignJWT(claims).setProtectedHeader({ alg, kid, ...changes.header }).sign(privateKey);
-}
+import {
+  ASSERTION_TYPE,
+  assertionOf,
+  makeSigner,
+  type AssertionChanges,
+  type Signer,
+} from '../support/signer.ts';
 
 for (const dialect of DIALECTS) {
   describe(`clients that sign their requests on ${dialect}`, () => {

@@ -188,3 +188,19 @@ export const CHATGPT_DOCUMENT = {
     jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
   },
 } as const;
+
+/** The registration of a client in the list above. */
+export function registrationOf(client: string): KnownRegistration {
+  return oneOf(KNOWN_REGISTRATIONS, client);
+}
+
+/** The document of a client in the list above. */
+export function documentOf(client: string): KnownDocument {
+  return oneOf(KNOWN_DOCUMENTS, client);
+}
+
+function oneOf<Known extends { client: string }>(known: readonly Known[], client: string): Known {
+  const found = known.find((one) => one.client === client);
+  if (found === undefined) throw new Error(`${client} is not among the known clients`);
+  return found;
+}

@@ -33,7 +33,12 @@ export interface ClientOptions {
   auth?: 'none' | 'basic' | 'post';
   /** Parameters of every request to the token and revocation endpoints, such as an assertion. */
   assert?: () => Promise<Record<string, string>>;
+  /** Another way to send than plain HTTP, such as a browser's. */
+  send?: Send;
 }
+
+/** Sends one request to a path of a site. */
+export type Send = (path: string, init?: RequestInit) => Promise<Answer>;
 
 export interface Authorization {
   url: string;
@@ -80,6 +85,7 @@ export const WEB_METADATA = {
 export function createOAuthClient(site: Site, options: ClientOptions): OAuthClient {
   const { id, secret, redirectUri } = options;
   const auth = options.auth ?? (secret === undefined ? 'none' : 'basic');
+  const sendThere: Send = options.send ?? ((path, init) => send(site, path, init));
 
   async function post(
     path: string,
@@ -89,7 +95,7 @@ export function createOAuthClient(site: Site, options: ClientOptions): OAuthClie
     const proof: Changes = auth === 'basic' ? {} : { client_id: id };
     if (auth === 'post') proof['client_secret'] = secret ?? '';
     const basic = `Basic ${btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret ?? '')}`)}`;
-    return send(site, path, {
+    return sendThere(path, {
       method: 'POST',
       headers: { ...(auth === 'basic' ? { authorization: basic } : {}), ...headers },
       body: toForm({ ...proof, ...(await options.assert?.()), ...parameters }),
@@ -198,17 +204,31 @@ export async function obtainCode(
   login: Login = {},
 ): Promise<{ authorization: Authorization; returned: URL }> {
   const authorization = client.authorize(login.changes);
-  let page = await person.follow(authorization.url);
+  const { returned } = await passPages(person, authorization, login);
+  return { authorization, returned };
+}
+
+/**
+ * What a person does with an authorization request: logs in unless they are, and allows unless they
+ * are not asked. The consent page is the one that was shown, if one was.
+ */
+export async function passPages(
+  person: Person,
+  { url }: Pick<Authorization, 'url'>,
+  login: Omit<Login, 'changes'> = {},
+): Promise<{ returned: URL; consent: Page | undefined }> {
+  let page = await person.follow(url);
   if (page.url.pathname.includes('/interaction/') && page.html.includes('name="password"')) {
     page = await person.logIn(page, {
       name: login.name ?? 'walter',
       ...(login.password && { password: login.password }),
     });
   }
-  if (page.leftFor === undefined) {
-    page = await person.allow(page, login.privileges && { privileges: login.privileges });
+  const consent = page.leftFor === undefined ? page : undefined;
+  if (consent !== undefined) {
+    page = await person.allow(consent, login.privileges && { privileges: login.privileges });
   }
-  return { authorization, returned: leftFor(page) };
+  return { returned: leftFor(page), consent };
 }
 
 /** The same, and the tokens for the code. */
@@ -239,22 +259,36 @@ export function codeOf(returned: URL): string {
   return code;
 }
 
-/** Calls a tool, `notes-list` unless told another, as clients of the 2026-07-28 revision do. */
-export function callTool(
-  site: Site,
-  accessToken: string,
-  call: { name?: string; arguments?: Record<string, unknown> } = {},
-): Promise<Answer> {
+/** A call of a tool; `notes-list` without arguments unless told otherwise. */
+export interface ToolCall {
+  name?: string;
+  arguments?: Record<string, unknown>;
+}
+
+interface ToolCallRequest extends RequestInit {
+  headers: Record<string, string>;
+}
+
+/** Calls a tool as clients of the 2026-07-28 revision do. */
+export function callTool(site: Site, accessToken: string, call: ToolCall = {}): Promise<Answer> {
+  return send(site, '/mcp', toolCallRequest(accessToken, call));
+}
+
+/** The request with which they do. @param accessToken undefined for a client that has none yet. */
+export function toolCallRequest(
+  accessToken: string | undefined,
+  call: ToolCall = {},
+): ToolCallRequest {
   const { name = 'notes-list', arguments: args = {} } = call;
   const version = '2026-07-28';
   const meta = {
     'io.modelcontextprotocol/protocolVersion': version,
     'io.modelcontextprotocol/clientCapabilities': {},
   };
-  return send(site, '/mcp', {
+  return {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${accessToken}`,
+      ...(accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }),
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': version,
@@ -267,7 +301,7 @@ export function callTool(
       method: 'tools/call',
       params: { name, arguments: args, _meta: meta },
     }),
-  });
+  };
 }
 
 /** One request; the answer's body as JSON where it is an object, else empty. */
