@@ -122,7 +122,6 @@ async function connect(
   return {
     ...rest,
     dialect: 'postgres',
-    writer: rest.db,
     turns: new Mutex(options),
     readAccess: postgresAccessReader(pool),
   };

@@ -5,8 +5,10 @@ import { AppError } from '#src/errors.ts';
 import type { Database } from './schema.ts';
 
 /*
- * PostgreSQL, and engines that speak as it does. Two pools to one database: what changes access
- * commits fully; notes (last use) commit without waiting for the disk.
+ * PostgreSQL, and engines that speak as it does. Three pools to one database. Transactions, of which
+ * a process runs one at a time, have a connection of their own: behind a flood of reads that anybody
+ * can cause, the holder of the turn would wait for a connection, and everybody else for the turn.
+ * Notes (last use) commit without waiting for the disk.
  *
  * A network that swallows packets without a word is the hard case: a connection looks alive and
  * never answers. Every query has a deadline here; when it passes, that connection is destroyed, and
@@ -15,6 +17,7 @@ import type { Database } from './schema.ts';
  */
 
 const POOL_SIZE = 10;
+const WRITERS_POOL_SIZE = 1;
 const NOTES_POOL_SIZE = 2;
 const KEEP_ALIVE_DELAY_MS = 5_000;
 /** Shares of the time a request waits: the engine gives up before we give up on the connection. */
@@ -25,6 +28,8 @@ const NUMERIC_TIME_TYPES = new Set([INT8]);
 
 export interface PostgresConnections {
   db: Kysely<Database>;
+  /** For transactions, one at a time. */
+  writer: Kysely<Database>;
   notes: Kysely<Database>;
   pool: pg.Pool;
   close: () => Promise<void>;
@@ -39,14 +44,18 @@ export interface PostgresOptions {
 /** Opens the pools; a connection is made when it is first needed. */
 export function openPostgres(url: string, options: PostgresOptions): PostgresConnections {
   const pool = newPool(url, { max: POOL_SIZE, options: '-c timezone=UTC' }, options);
+  const writers = newPool(url, { max: WRITERS_POOL_SIZE, options: '-c timezone=UTC' }, options);
   const relaxed = { max: NOTES_POOL_SIZE, options: '-c timezone=UTC -c synchronous_commit=off' };
   const notesPool = newPool(url, relaxed, options);
+  const pools = [pool, writers, notesPool];
+  distrustIdleTogether(pools);
   return {
     db: newKysely(pool),
+    writer: newKysely(writers),
     notes: newKysely(notesPool),
     pool,
     async close() {
-      await Promise.all([pool.end(), notesPool.end()]);
+      await Promise.all(pools.map((one) => one.end()));
     },
   };
 }
@@ -84,13 +93,16 @@ function newPool(
   });
   // An idle connection that breaks must not end the process; the next query opens another.
   pool.on('error', onError);
-  distrustIdleTogether(pool);
   return pool;
 }
 
 /** When one connection fails, those that lie idle are cut too: each would cost a request its deadline. */
-function distrustIdleTogether(pool: pg.Pool): void {
+function distrustIdleTogether(pools: readonly pg.Pool[]): void {
   const idle = new Set<pg.PoolClient>();
+  for (const pool of pools) watchIdle(pool, idle);
+}
+
+function watchIdle(pool: pg.Pool, idle: Set<pg.PoolClient>): void {
   pool.on('connect', (client) => {
     // The pool listens only while a client is idle; an unheard 'error' would end the process.
     client.on('error', () => {});

@@ -98,6 +98,25 @@ describe('a SQLite store whose file another process keeps locked', () => {
   });
 });
 
+describe('a PostgreSQL store under more reads than it has connections', () => {
+  it('runs a transaction at once', async () => {
+    await using database = await testDatabase('postgres');
+    await using store = await openStore({ ...database, waitMs: WAIT_MS });
+    await findUserByName(store.db, 'anna');
+    const done = Promise.withResolvers<void>();
+    const readers = Array.from({ length: 50 }, () =>
+      store.db.connection().execute(() => done.promise),
+    );
+    const settled = Promise.allSettled(readers);
+    try {
+      await makeUser(store, 'anna');
+    } finally {
+      done.resolve();
+      await settled;
+    }
+  });
+});
+
 /** Refused by the queue, or by the engine, whose error surfaces call unavailable too. */
 function isRefusal(reason: unknown): boolean {
   return isUnavailable(reason) || isDriverError(reason);
