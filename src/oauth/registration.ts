@@ -11,9 +11,10 @@ import {
   findClient,
   insertClient,
   reapIdleClients,
+  type NewClient,
 } from '#src/storage/clients.ts';
-import type { Store } from '#src/storage/open.ts';
-import { increment } from '#src/storage/throttles.ts';
+import type { Store, Work } from '#src/storage/open.ts';
+import { decrement, increment, readCounter } from '#src/storage/throttles.ts';
 import { readClientMetadata, sharedClientId, type ClientMetadata } from './client-metadata.ts';
 
 /*
@@ -30,9 +31,13 @@ export interface RegistrationParts {
 }
 
 /** What happened to a registration request. */
-export type Registration =
-  | { kind: 'registered'; response: Record<string, unknown> }
-  | { kind: 'refused'; status: 429 | 503; retryAfterSeconds: number };
+export type Registration = { kind: 'registered'; response: Record<string, unknown> } | Refusal;
+
+interface Refusal {
+  kind: 'refused';
+  status: 429 | 503;
+  retryAfterSeconds: number;
+}
 
 /** While the table is full, registrations that nobody ever used go after this time. */
 const NEVER_USED_MS = DAY;
@@ -54,61 +59,77 @@ export async function registerClient(
     privateUseSchemes: config.privateUseSchemes,
     scopes,
   });
-  const isPublic = metadata.token_endpoint_auth_method === 'none';
-  const id = isPublic ? sharedClientId(metadata) : (newId('cli', store.random) as ClientId);
-  const known = isPublic ? await findClient(store.db, id) : undefined;
-  if (known !== undefined) {
-    emit({ type: 'client.registered', clientId: id, address, isNew: false });
-    return {
-      kind: 'registered',
-      response: registrationResponse(metadata, { id, createdAt: known.createdAt }),
-    };
-  }
-  const refusal = await refuse(parts, address);
-  if (refusal !== undefined) return refusal;
-  const secret = metadata.token_endpoint_auth_method.startsWith('client_secret')
-    ? newSecret(store.random)
-    : undefined;
-  const createdAt = await store.transaction(async (work) => {
-    await insertClient(work, {
-      id,
-      kind: 'registered',
-      name: displayName(metadata.client_name, 'Unnamed app'),
-      metadata: { ...metadata },
-      secretDigest: secret === undefined ? null : digest(secret),
-    });
-    return work.now;
-  });
-  emit({ type: 'client.registered', clientId: id, address, isNew: true });
+  const method = metadata.token_endpoint_auth_method;
+  const secret = method.startsWith('client_secret') ? newSecret(store.random) : undefined;
+  const id =
+    method === 'none' ? sharedClientId(metadata) : (newId('cli', store.random) as ClientId);
+  const known = method === 'none' ? await findClient(store.db, id) : undefined;
+  const client: NewClient = {
+    id,
+    kind: 'registered',
+    name: displayName(metadata.client_name, 'Unnamed app'),
+    metadata: { ...metadata },
+    secretDigest: secret === undefined ? null : digest(secret),
+  };
+  const entry: Entry | Refusal =
+    known === undefined
+      ? await addClient(parts, client, address)
+      : { isNew: false, createdAt: known.createdAt };
+  if ('status' in entry) return entry;
+  const { isNew, createdAt } = entry;
+  emit({ type: 'client.registered', clientId: id, address, isNew });
   return {
     kind: 'registered',
     response: registrationResponse(metadata, { id, createdAt, secret }),
   };
 }
 
-async function refuse(
+/** A client in the store, and whether this request put it there. */
+interface Entry {
+  isNew: boolean;
+  createdAt: number;
+}
+
+/** Adds a client if the limits permit one more; one transaction, so that they hold for many at once. */
+async function addClient(
   parts: RegistrationParts,
+  client: NewClient,
   address: string,
-): Promise<Registration | undefined> {
+): Promise<Entry | Refusal> {
   const { store, config } = parts;
-  const now = store.clock.now();
-  const counter = await increment(store.db, `register:${throttleAddress(address)}`, {
-    now,
-    length: HOUR,
-  });
+  const key = `register:${throttleAddress(address)}`;
   const limit = { max: config.registrationsPerAddressPerHour, windowMs: HOUR };
-  const throttle = decideThrottle(counter, limit, now);
-  if (!throttle.allowed)
-    return { kind: 'refused', status: 429, retryAfterSeconds: throttle.retryAfterSeconds };
-  if ((await countRegisteredClients(store.db)) < config.maxDynamicClients) return undefined;
-  const before = now - config.idleClientDays * DAY;
-  const unusedBefore = now - NEVER_USED_MS;
-  const reaped = await store.transaction((work) =>
-    reapIdleClients(work, { before, unusedBefore, limit: REAPED_AT_ONCE }),
-  );
-  return reaped > 0
-    ? undefined
-    : { kind: 'refused', status: 503, retryAfterSeconds: FULL_RETRY_SECONDS };
+  const now = store.clock.now();
+  // One read refuses who is over the limit: a flood must not take the turns of those who write.
+  const before = await readCounter(store.db, key, now);
+  const early = decideThrottle({ ...before, count: before.count + 1 }, limit, now);
+  if (!early.allowed) return refuse(429, early.retryAfterSeconds);
+  return store.transaction(async (work) => {
+    const counter = await increment(work.db, key, { now: work.now, length: HOUR });
+    // Looked for again while others from this address wait: several processes of one app may register
+    // it at the same moment. The first adds it, the others count for nothing.
+    if ((await findClient(work.db, client.id)) === undefined) {
+      const throttle = decideThrottle(counter, limit, work.now);
+      if (!throttle.allowed) return refuse(429, throttle.retryAfterSeconds);
+      if (!(await hasRoom(parts, work))) return refuse(503, FULL_RETRY_SECONDS);
+      if (await insertClient(work, client)) return { isNew: true, createdAt: work.now };
+    }
+    await decrement(work.db, key);
+    const present = await findClient(work.db, client.id);
+    return { isNew: false, createdAt: present?.createdAt ?? work.now };
+  });
+}
+
+/** Whether one more client may register, after making room where that is possible. */
+async function hasRoom({ config }: RegistrationParts, work: Work): Promise<boolean> {
+  if ((await countRegisteredClients(work.db)) < config.maxDynamicClients) return true;
+  const before = work.now - config.idleClientDays * DAY;
+  const unusedBefore = work.now - NEVER_USED_MS;
+  return (await reapIdleClients(work, { before, unusedBefore, limit: REAPED_AT_ONCE })) > 0;
+}
+
+function refuse(status: Refusal['status'], retryAfterSeconds: number): Refusal {
+  return { kind: 'refused', status, retryAfterSeconds };
 }
 
 /** Every accepted field with its defaults, and no nulls (RFC 7591 section 3.2.1). */

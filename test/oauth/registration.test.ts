@@ -165,6 +165,22 @@ for (const dialect of DIALECTS) {
       assert.equal((await from('2001:db9:1:2::1', 'five')).status, 201);
     });
 
+    it('counts a client once that registers many times at the same moment', async () => {
+      const oauth = { registrationsPerAddressPerHour: 3 };
+      await using fresh = await startTestApp({ dialect, config: { oauth } });
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, () => register(fresh, newMetadata('crowd'))),
+      );
+      assert.deepEqual([...new Set(answers.map((one) => one.status))], [201]);
+      for (const [name, status] of [
+        ['second', 201],
+        ['third', 201],
+        ['fourth', 429],
+      ] as const) {
+        assert.equal((await register(fresh, newMetadata(name))).status, status, name);
+      }
+    });
+
     it('does not count what it refuses as invalid', async () => {
       const headers = forwardedFrom('198.18.0.1');
       for (let count = 0; count < 5; count += 1) {
