@@ -14,17 +14,20 @@ import { temporaryFolder } from './support/temp.ts';
 import { runTestFile } from './support/test-file.ts';
 
 /*
- * Runs the tests: `node test/run.ts SUITE [PART...] [--only PATTERN]`.
+ * Runs the tests: `node test/run.ts SUITE [PART...] [--only PATTERN] [--rounds N]`.
  *
  * SUITE is `all` (the checks of package.json, then every suite) or one of them; PART narrows it to
- * files with PART in their path, PATTERN to tests with matching names. The last line printed is
+ * files with PART in their path, PATTERN to tests with matching names. N is how often tests that play
+ * the same thing again and again do so. The last line printed is
  * `N passed, N failed, N skipped`; the exit code is 0 when at least one test ran and none failed.
  */
 
-const USAGE = `Usage: node test/run.ts ${['all', ...SUITES].join('|')} [PART...] [--only PATTERN]`;
+const USAGE = `Usage: node test/run.ts ${['all', ...SUITES].join('|')} [PART...] [--only PATTERN] [--rounds N]`;
 const FILE_TIMEOUT_SECONDS = 300;
 /** The tests of these files are client, database, step: they close with a table. */
 const CLIENTS = `${folderOf('clients')}/`;
+/** What the time is meant for. */
+const USUAL_ROUNDS = 10;
 const NEEDS_POSTGRES: ReadonlySet<Suite> = new Set(['unit', 'flows', 'clients', 'faults']);
 
 interface Plan {
@@ -34,23 +37,26 @@ interface Plan {
   isAll: boolean;
   parts: string[];
   only: RegExp | undefined;
+  rounds: number | undefined;
 }
 
 function readArguments(): Plan | undefined {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { only: { type: 'string' } },
+      options: { only: { type: 'string' }, rounds: { type: 'string' } },
     });
     const [suite = '', ...parts] = positionals;
     const isAll = suite === 'all';
     if (!isAll && !isSuite(suite)) return undefined;
+    if (values.rounds !== undefined && !/^[1-9]\d{0,4}$/.test(values.rounds)) return undefined;
     return {
       root: dirname(dirname(fileURLToPath(import.meta.url))),
       suites: isAll ? [...SUITES] : [suite],
       isAll,
       parts,
       only: values.only === undefined ? undefined : new RegExp(values.only),
+      rounds: values.rounds === undefined ? undefined : Number(values.rounds),
     };
   } catch {
     return undefined;
@@ -106,7 +112,8 @@ async function runFiles(plan: Plan, files: string[], signal: AbortSignal): Promi
     for (const file of queue) {
       if (signal.aborted) return;
       const { root, only } = plan;
-      const options = { root, file, only, signal, timeoutSeconds: FILE_TIMEOUT_SECONDS };
+      const timeoutSeconds = FILE_TIMEOUT_SECONDS * Math.max(1, (plan.rounds ?? 0) / USUAL_ROUNDS);
+      const options = { root, file, only, signal, timeoutSeconds };
       const outcome = await runTestFile(options);
       outcomes.push(outcome);
       if (!only || outcome.passed + outcome.failed > 0) console.log(reportOutcome(outcome));
@@ -139,6 +146,7 @@ async function runSuites(plan: Plan, signal: AbortSignal): Promise<Outcome[]> {
 
 async function main(plan: Plan): Promise<void> {
   cleanEnvironment();
+  if (plan.rounds !== undefined) process.env['CASTELLAN_TEST_ROUNDS'] = String(plan.rounds);
   const { signal } = listenForSignals();
   const isWhole = plan.isAll && plan.parts.length === 0 && !plan.only;
   const outcomes = isWhole ? await runChecks(plan, signal) : [];
