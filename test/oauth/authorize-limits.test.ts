@@ -29,10 +29,12 @@ describe('authorization requests of one address', () => {
   it('are refused when they are too long, and leave nothing', async () => {
     await using app = await startTestApp({ dialect: 'sqlite' });
     const client = await registerClient(app);
-    const answer = await createPerson(app).request(
-      client.authorize({ state: 'x'.repeat(17_000) }).url,
-    );
-    assert.equal(answer.status, 400);
+    const tooLong = 'x'.repeat(17_000);
+    for (const name of ['state', 'scope', 'client_id', 'redirect_uri', 'login_hint', 'unknown']) {
+      const answer = await createPerson(app).request(client.authorize({ [name]: tooLong }).url);
+      assert.equal(answer.status, 400, name);
+      assert.equal(answer.headers.get('location'), null, name);
+    }
     assert.deepEqual(await app.store.db.selectFrom('artifacts').select('digest').execute(), []);
   });
 });

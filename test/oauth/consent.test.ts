@@ -164,6 +164,13 @@ for (const dialect of DIALECTS) {
         ),
         'prompt=consent',
       );
+      const twin = await registerClient(app, {
+        ...WEB_METADATA,
+        client_name: 'Careful twin',
+        redirect_uris: ['https://a.example/cb'],
+      });
+      const same = twin.authorize({ scope: 'mcp reader' });
+      assert.ok(isConsent(await person.follow(same.url)), 'another app with the same address');
     });
 
     it('forgets an answer when its grant is revoked or ends', async () => {

@@ -171,6 +171,21 @@ for (const dialect of DIALECTS) {
       assert.notEqual(back.searchParams.get('state'), 'evil');
     });
 
+    it('gives no code before both the login and the consent are done', async () => {
+      for (const at of [atLogin, atConsent]) {
+        const { person, page } = await at();
+        const grants = await count();
+        const uid = page.url.pathname.split('/').at(-1) ?? '';
+        const resumed = await person.follow(`/mcp/oauth/authorize/${uid}`);
+        assert.equal(resumed.leftFor?.searchParams.get('code') ?? null, null);
+        const silent = await person.follow(client.authorize({ prompt: 'none' }).url);
+        const back = leftFor(silent).searchParams;
+        assert.equal(back.get('code'), null);
+        assert.match(back.get('error') ?? '', /^(login|consent)_required$/);
+        assert.equal(await count(), grants);
+      }
+    });
+
     it('answers a way back once', async () => {
       const { person, page } = await atConsent();
       const done = await person.allow(page);
@@ -260,6 +275,29 @@ describe('headers of the pages', () => {
     for (const page of [login, consent]) {
       assert.ok(!page.html.includes('<img'));
       assert.ok(!/[\u202e\u200b]/.test(page.html));
+    }
+  });
+
+  it('show nothing from an address that an app names', async () => {
+    await using app = await startTestApp({ dialect: 'sqlite' });
+    const links = Object.fromEntries(
+      ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri'].map((field) => [
+        field,
+        `https://tracker.example/${field}.png`,
+      ]),
+    );
+    const client = await registerClient(app, {
+      client_name: 'Pictures',
+      redirect_uris: ['http://localhost:1/cb'],
+      ...links,
+    });
+    const person = createPerson(app);
+    const login = await person.follow(client.authorize().url);
+    const consent = await person.logIn(login, { name: 'walter' });
+    for (const page of [login, consent]) {
+      assert.ok(page.html.includes('Pictures'));
+      assert.ok(!page.html.includes('tracker.example'));
+      assert.match(page.headers.get('content-security-policy') ?? '', /img-src 'self'/);
     }
   });
 });

@@ -377,4 +377,22 @@ describe('a flood of metadata documents', () => {
     const fresh = hosts.publish('https://fresh.clients.example/c', DOCUMENT_METADATA);
     assert.ok(isLogin(await open(app, fresh, forwardedFrom('198.18.7.3'))));
   });
+
+  it('that asks for one a thousand times is one fetch', async () => {
+    await using hosts = await startDocumentHosts();
+    const config = { trustedProxies: ['127.0.0.1'] };
+    await using app = await startTestApp({ dialect: 'sqlite', config, fetchPorts: hosts.ports });
+    const id = hosts.publish('https://popular.clients.example/c', DOCUMENT_METADATA);
+    const statuses = new Set<number>();
+    const ask = async (address: string): Promise<void> => {
+      const { url } = clientOf(app, id).authorize();
+      const headers = forwardedFrom(address);
+      statuses.add((await createPerson(app).request(url, { headers })).status);
+    };
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 50 }, (_, host) => ask(`198.18.9.${host}`)));
+    }
+    assert.deepEqual([...statuses], [303], 'each is led on to the login');
+    assert.equal(hosts.requests.length, 1);
+  });
 });

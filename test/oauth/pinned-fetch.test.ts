@@ -196,7 +196,7 @@ describe('fetching what strangers name', () => {
       'client_document_invalid',
     ],
     [
-      'is larger than it says',
+      'is smaller than it says',
       (_request, response) =>
         response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}'),
       'client_document_unreachable',
@@ -224,6 +224,15 @@ describe('fetching what strangers name', () => {
       assert.equal(await failure(URL), code);
     });
   }
+
+  it('takes no more of an answer than it says that there is', async () => {
+    hosts.answer(URL, (_request, response) =>
+      response.socket?.end(`HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}${tooLarge}`),
+    );
+    const fetched = await pinnedFetch(hosts.ports, URL, 5_120).catch((error: unknown) => error);
+    if (fetched instanceof AppError) assert.equal(fetched.code, 'client_document_unreachable');
+    else assert.equal((fetched as { body: Buffer }).body.toString(), '{}');
+  });
 
   it('takes what is exactly as large as it may be', async () => {
     hosts.answer(URL, { body: 'x'.repeat(5_120) });

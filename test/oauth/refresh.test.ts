@@ -13,6 +13,8 @@ import {
   CLI_METADATA,
   obtainTokens,
   registerClient,
+  send,
+  TOKEN_PATH,
   type Changes,
   type OAuthClient,
   type TokenAnswer,
@@ -177,6 +179,16 @@ for (const dialect of DIALECTS) {
           headers,
         );
         assert.equal(answer.status, 400, JSON.stringify(headers));
+      }
+      const inUrl = new URLSearchParams({
+        grant_type: 'refresh_token',
+        refresh_token: first.refreshToken,
+        client_id: client.id,
+      });
+      const path = `${TOKEN_PATH}?${inUrl.toString()}`;
+      for (const body of [new URLSearchParams(), new URLSearchParams({ client_id: client.id })]) {
+        const answer = await send(app, path, { method: 'POST', body });
+        assert.equal(answer.status, 400, 'a token in the URL is none');
       }
       const row = await app.store.db
         .selectFrom('tokens')
