@@ -30,6 +30,11 @@ export function addGroup(parent: Command, name: string, about: string): Command 
   return group.showHelpAfterError(`hint: ${fullName(group)} --help lists its commands.`);
 }
 
+/** For an option that may be given several times: the values, each once. */
+export function collect(value: string, before: string[]): string[] {
+  return before.includes(value) ? before : [...before, value];
+}
+
 export interface CommonOptions {
   /** `--project`, as given. */
   project: string;

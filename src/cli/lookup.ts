@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { AppError } from '#src/errors.ts';
-import { findClient } from '#src/storage/clients.ts';
+import { findClient, type StoredClient } from '#src/storage/clients.ts';
 import type { GrantFilter } from '#src/storage/grants.ts';
 import type { Database } from '#src/storage/schema.ts';
 import { findUserByName } from '#src/storage/users.ts';
@@ -14,6 +14,19 @@ export async function requireUser(db: Kysely<Database>, name: string): Promise<U
   if (user !== undefined) return user;
   throw new AppError('not_found', `There is no user ${name}`, {
     hint: 'castellan users list shows them.',
+  });
+}
+
+/** @throws `not_found` when there is no client with this id. */
+export async function requireClient(db: Kysely<Database>, id: string): Promise<StoredClient> {
+  const client = await findClient(db, id);
+  if (client === undefined) throw noClient(id);
+  return client;
+}
+
+export function noClient(id: string): AppError {
+  return new AppError('not_found', `There is no client with the id ${id}`, {
+    hint: 'castellan clients list shows the ids.',
   });
 }
 
@@ -32,11 +45,5 @@ export async function grantFilter(
   const filter: GrantFilter = {};
   if (options.user !== undefined) filter.userId = (await requireUser(db, options.user)).id;
   if (options.client === undefined) return filter;
-  const client = await findClient(db, options.client);
-  if (client === undefined) {
-    throw new AppError('not_found', `There is no client with the id ${options.client}`, {
-      hint: 'castellan grants list --json shows the ids of the clients that have grants.',
-    });
-  }
-  return { ...filter, clientId: client.id };
+  return { ...filter, clientId: (await requireClient(db, options.client)).id };
 }

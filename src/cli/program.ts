@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { AppError, type ErrorCode } from '#src/errors.ts';
+import { addClients } from './clients.ts';
 import { addGrants } from './grants.ts';
 import { addInit } from './init.ts';
 import { addKeys } from './keys.ts';
@@ -16,7 +17,7 @@ import { addUsers } from './users.ts';
  * server) are imported by the action that needs them, so that help and refusals are immediate.
  */
 
-const GROUPS = [addServe, addInit, addUsers, addGrants, addKeys, addRoles, addMigrate];
+const GROUPS = [addServe, addInit, addUsers, addGrants, addClients, addKeys, addRoles, addMigrate];
 
 /** Every other code is 1. */
 const EXIT_CODES: Partial<Record<ErrorCode, number>> = {

@@ -7,7 +7,15 @@ import { disableUser, enableUser, listUsers, removeUser, setPassword } from '#sr
 import type { User } from '#src/users/user.ts';
 import { confirm, requireTerminal } from './ask.ts';
 import { readNewPassword } from './ask-password.ts';
-import { ACTOR, addCommand, addGroup, commonOptions, open, readProject } from './command.ts';
+import {
+  ACTOR,
+  addCommand,
+  addGroup,
+  collect,
+  commonOptions,
+  open,
+  readProject,
+} from './command.ts';
 import { requireUser } from './lookup.ts';
 import { printNote, printResult } from './output.ts';
 import { revokedJson, revokedText } from './revoked.ts';
@@ -64,10 +72,6 @@ export function addUsers(program: Command): void {
   })
     .option('--yes', 'do not ask', false)
     .action(remove);
-}
-
-function collect(value: string, before: string[]): string[] {
-  return before.includes(value) ? before : [...before, value];
 }
 
 async function list(_options: object, command: Command): Promise<void> {

@@ -32,6 +32,7 @@ export type RevocationReason =
   | 'user_disabled'
   | 'user_removed'
   | 'client_revoked'
+  | 'client_removed'
   | 'code_reuse'
   | 'refresh_reuse';
 

@@ -2,6 +2,7 @@ import type { Expression, ExpressionBuilder, Kysely, Selectable, SqlBool } from 
 import type { ClientId } from '#src/ids.ts';
 import { parseObject } from './rows.ts';
 import type { Work } from './open.ts';
+import { revokeGrants, type Revoked } from './revoke.ts';
 import type { ClientTable, Database } from './schema.ts';
 
 /** OAuth clients, as registered or as their metadata document says. */
@@ -35,8 +36,63 @@ export async function findClient(
   return row && toClient(row);
 }
 
-/** Adds a client unless it is there; says whether it is new. One statement, so two can try at once. */
-export async function insertClient(work: Work, client: NewClient): Promise<boolean> {
+export interface ListedClient extends StoredClient {
+  redirectUris: string[];
+  /** How many of its grants are active. */
+  grants: number;
+}
+
+export interface ClientFilter {
+  id?: string | undefined;
+  kind?: StoredClient['kind'] | undefined;
+  status?: StoredClient['status'] | undefined;
+}
+
+/**
+ * Newest first; by primary key, or all of the table. Index grants_client. What a document says is taken
+ * from the copy that was fetched last.
+ */
+export async function listClients(
+  db: Kysely<Database>,
+  now: number,
+  filter: ClientFilter = {},
+): Promise<ListedClient[]> {
+  let query = db
+    .selectFrom('clients')
+    .leftJoin('metadata_documents', 'metadata_documents.url', 'clients.id')
+    .selectAll('clients')
+    .select('metadata_documents.body as document')
+    .select((eb) =>
+      eb
+        .selectFrom('grants')
+        .select((grants) => grants.fn.countAll<number>().as('count'))
+        .whereRef('grants.client_id', '=', 'clients.id')
+        .where('grants.revoked_at', 'is', null)
+        .where('grants.expires_at', '>', now)
+        .as('grants'),
+    )
+    .orderBy('clients.created_at', 'desc')
+    .orderBy('clients.id');
+  if (filter.id !== undefined) query = query.where('clients.id', '=', filter.id);
+  if (filter.kind !== undefined) query = query.where('clients.kind', '=', filter.kind);
+  if (filter.status !== undefined) query = query.where('clients.status', '=', filter.status);
+  const rows = await query.execute();
+  return rows.map((row) => ({
+    ...toClient(row),
+    redirectUris: redirectUrisIn(row.document ?? row.metadata),
+    grants: row.grants ?? 0,
+  }));
+}
+
+/**
+ * Adds a client unless it is there; says whether it is new. One statement, so two can try at once.
+ * @param actor who does it: the client itself, unless somebody else is named.
+ */
+export async function insertClient(
+  work: Work,
+  client: NewClient,
+  actor = `client:${client.id}`,
+): Promise<boolean> {
   const result = await work.db
     .insertInto('clients')
     .values({
@@ -54,7 +110,7 @@ export async function insertClient(work: Work, client: NewClient): Promise<boole
   const isNew = (result.numInsertedOrUpdatedRows ?? 0n) === 1n;
   if (isNew) {
     await work.audit({
-      actor: `client:${client.id}`,
+      actor,
       action: 'client.added',
       subject: client.name,
       clientId: client.id,
@@ -153,6 +209,62 @@ function isReapable(
   ]);
 }
 
+/**
+ * Blocks a client, or lets it in again; says whether that changed anything. The check of every request
+ * reads the status, so its tokens stop counting, and count again, at the next one. By primary key.
+ */
+export async function setClientStatus(
+  work: Work,
+  actor: string,
+  { client, status }: { client: StoredClient; status: StoredClient['status'] },
+): Promise<boolean> {
+  const result = await work.db
+    .updateTable('clients')
+    .set({ status })
+    .where('id', '=', client.id)
+    .where('status', '!=', status)
+    .executeTakeFirst();
+  if (result.numUpdatedRows === 0n) return false;
+  await work.audit({
+    actor,
+    action: status === 'blocked' ? 'client.blocked' : 'client.unblocked',
+    subject: client.name,
+    clientId: client.id,
+  });
+  return true;
+}
+
+/** Removes a client with every grant and token under it. By primary key; index grants_client. */
+export async function removeClient(
+  work: Work,
+  actor: string,
+  client: StoredClient,
+): Promise<Revoked[]> {
+  if (work.dialect === 'postgres') {
+    // Whoever makes a grant locks this row: none can come between the revocation and the end of the row.
+    await work.db
+      .selectFrom('clients')
+      .select('id')
+      .where('id', '=', client.id)
+      .forUpdate()
+      .execute();
+  }
+  const revoked = await revokeGrants(work, {
+    actor,
+    reason: 'client_removed',
+    where: { clientId: client.id },
+  });
+  await work.db.deleteFrom('clients').where('id', '=', client.id).execute();
+  await work.audit({
+    actor,
+    action: 'client.removed',
+    subject: client.name,
+    clientId: client.id,
+    detail: { kind: client.kind },
+  });
+  return revoked;
+}
+
 /** Notes that a client got tokens. By primary key. */
 export async function recordClientUse(
   db: Kysely<Database>,
@@ -173,4 +285,10 @@ function toClient(row: Selectable<ClientTable>): StoredClient {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
   };
+}
+
+/** The redirect URIs of metadata that was checked before it was stored. */
+function redirectUrisIn(metadata: string): string[] {
+  const uris = parseObject(metadata)['redirect_uris'];
+  return Array.isArray(uris) ? (uris as string[]) : [];
 }
