@@ -5,7 +5,11 @@ import Koa from 'koa';
 import type { Access } from '#src/access/access.ts';
 import type { Config } from './config.ts';
 import { AccessTokenVerifier } from '#src/credentials/access-token.ts';
-import { createAuthenticator } from '#src/credentials/authenticate.ts';
+import {
+  createAuthenticator,
+  type Authenticator,
+  type TokenInspector,
+} from '#src/credentials/authenticate.ts';
 import type { KeyRing } from '#src/credentials/key-ring.ts';
 import { SECOND } from './clock.ts';
 import { messageOf } from './errors.ts';
@@ -77,8 +81,10 @@ export function createApp(parts: AppParts): RequestHandler {
     mcpUrl: urls.resource,
   });
   const rules = transportRules(config, urls);
-  const mcp = mcpEndpoint(parts, { urls, verifier, rules });
-  const site = siteHandler({ parts, urls, verifier, renderer });
+  const { store, access } = parts;
+  const authenticator = createAuthenticator({ store, verifier, access });
+  const mcp = mcpEndpoint(parts, { urls, authenticator, rules });
+  const site = siteHandler({ parts, urls, verifier, inspector: authenticator, renderer });
   const readCaller = createCallerReader(config.trustedProxies);
   return (request, response) => {
     const caller = readCaller(request);
@@ -152,11 +158,11 @@ function transportRules(config: Config, urls: ServerUrls): TransportRules {
 
 interface McpOptions {
   urls: ServerUrls;
-  verifier: AccessTokenVerifier;
+  authenticator: Authenticator;
   rules: TransportRules;
 }
 
-function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): McpHandler {
+function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions): McpHandler {
   const { config, emit, access, tools, store } = parts;
   const { clock, random } = store;
   const { name } = parts;
@@ -178,7 +184,7 @@ function mcpEndpoint(parts: AppParts, { urls, verifier, rules }: McpOptions): Mc
       callers: new BodyBudget(Math.max(CALLERS_BODIES_BYTES, 2 * config.mcp.maxBodyBytes)),
     },
     acceptBareRequests: config.mcp.acceptBareRequests,
-    authenticator: createAuthenticator({ store, verifier, access }),
+    authenticator,
     modern: {
       ...common,
       ask: {
@@ -201,11 +207,12 @@ interface SiteOptions {
   parts: AppParts;
   urls: ServerUrls;
   verifier: AccessTokenVerifier;
+  inspector: TokenInspector;
   renderer: Renderer;
 }
 
 /** Everything but `/mcp`, on Koa. */
-function siteHandler({ parts, urls, verifier, renderer }: SiteOptions) {
+function siteHandler({ parts, urls, verifier, inspector, renderer }: SiteOptions) {
   const { config, store, emit } = parts;
   const callers = new WeakMap<IncomingMessage, Caller>();
   const site: SiteParts = {
@@ -234,6 +241,7 @@ function siteHandler({ parts, urls, verifier, renderer }: SiteOptions) {
       store,
       keys: parts.keys,
       verifier,
+      inspector,
       renderer,
       tools: parts.tools,
       access: parts.access,

@@ -3,7 +3,12 @@ import { decideAccess, type AccessDenial, type AccessRecord } from '#src/grants/
 import type { Store } from '#src/storage/open.ts';
 import { LAST_USE_INTERVAL_MS, recordGrantUse } from '#src/storage/grants.ts';
 import { LRUCache } from 'lru-cache';
-import type { AccessTokenVerifier, TokenProblem, VerifiedToken } from './access-token.ts';
+import type {
+  AccessTokenClaims,
+  AccessTokenVerifier,
+  TokenProblem,
+  VerifiedToken,
+} from './access-token.ts';
 import { principalsFor, type Principal } from './principal.ts';
 
 /*
@@ -43,6 +48,18 @@ export interface Authenticator {
   authenticate(authorization: string | undefined, address: string): Promise<Authentication>;
 }
 
+export interface TokenInspector {
+  /**
+   * The same decision about a bare token, for somebody who only asks: it is not noted as a use.
+   * @throws `store_unavailable` as above.
+   */
+  inspect(token: string): Promise<Inspection>;
+}
+
+export type Inspection =
+  | { ok: true; principal: Principal; claims: AccessTokenClaims }
+  | { ok: false; reason: Denial };
+
 export interface AuthenticatorParts {
   store: Store;
   verifier: AccessTokenVerifier;
@@ -54,7 +71,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 const SOME_BEARER = /^Bearer +[^ ]/i;
 const REMEMBERED_USES = 10_000;
 
-export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator & TokenInspector {
   const { store, verifier } = parts;
   const toPrincipal = principalFactory(parts.access);
   const noteUse = useNotes(store);
@@ -83,6 +100,13 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
       noteUse(reading.record, address);
       const recheck = async (): Promise<Denial | undefined> => (await read(verified)).denial;
       return { ok: true, principal: reading.principal, recheck };
+    },
+    async inspect(token) {
+      const verified = await verifier.verify(token);
+      if (typeof verified === 'string') return { ok: false, reason: verified };
+      const reading = await read(verified);
+      if (reading.denial !== undefined) return { ok: false, reason: reading.denial };
+      return { ok: true, principal: reading.principal, claims: verified.claims };
     },
   };
 }

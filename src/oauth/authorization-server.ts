@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { Access } from '#src/access/access.ts';
 import type { Config } from '#src/config.ts';
 import type { AccessTokenVerifier } from '#src/credentials/access-token.ts';
+import type { TokenInspector } from '#src/credentials/authenticate.ts';
 import type { KeyRing } from '#src/credentials/key-ring.ts';
 import type { Emit } from '#src/events.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -33,6 +34,7 @@ export interface AuthorizationServerParts {
   store: Store;
   keys: KeyRing;
   verifier: AccessTokenVerifier;
+  inspector: TokenInspector;
   renderer: Renderer;
   tools: () => ToolSet;
   access: () => Access;
@@ -91,6 +93,7 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     name: parts.name,
     store,
     verifier: parts.verifier,
+    inspector: parts.inspector,
     interactions,
     registration: { store, config: config.oauth, emit, privileges },
     documents,

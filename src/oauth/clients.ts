@@ -44,6 +44,8 @@ export async function lookUpClient(
 ): Promise<KnownClient | undefined> {
   if (!PLAIN_ID.test(id)) return undefined;
   const stored = await findClient(store.db, id);
+  // One that only asks about tokens is no client to anything else here.
+  if (stored?.kind === 'resource-server') return undefined;
   if (stored?.status === 'blocked')
     throw new AppError('client_blocked', 'The administrator has blocked this client');
   if (stored !== undefined && stored.kind !== 'document') {
@@ -92,7 +94,7 @@ export function toProviderClient(
     ...(client.name === undefined ? {} : { client_name: client.name }),
     redirect_uris: metadata.redirect_uris,
     grant_types: metadata.grant_types,
-    response_types: client.kind === 'resource-server' ? [] : metadata.response_types,
+    response_types: metadata.response_types,
     token_endpoint_auth_method: method,
     // Which redirect URIs count is decided in redirect-uri.ts; this keeps the provider from a second opinion.
     application_type: 'native',

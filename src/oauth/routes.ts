@@ -5,6 +5,7 @@ import compose from 'koa-compose';
 import type Provider from 'oidc-provider';
 import { scopeOf } from '#src/access/access.ts';
 import type { AccessTokenVerifier } from '#src/credentials/access-token.ts';
+import type { TokenInspector } from '#src/credentials/authenticate.ts';
 import { AppError } from '#src/errors.ts';
 import { readForm, readJsonObject } from '#src/http/body.ts';
 import type { Caller } from '#src/http/caller.ts';
@@ -18,6 +19,7 @@ import { admitAuthorization } from './authorize-limits.ts';
 import { repairAuthorizeQuery } from './authorize-request.ts';
 import { lookUpClient } from './clients.ts';
 import { isServerFault, showError, type ErrorPageParts } from './error-page.ts';
+import { introspect } from './introspection.ts';
 import type { DocumentReader } from './metadata-document.ts';
 import type { InteractionHandlers } from './interactions.ts';
 import { registerClient, type RegistrationParts } from './registration.ts';
@@ -43,6 +45,7 @@ export interface OAuthRouteParts {
   name: string;
   store: Store;
   verifier: AccessTokenVerifier;
+  inspector: TokenInspector;
   interactions: InteractionHandlers;
   registration: RegistrationParts;
   documents: DocumentReader;
@@ -159,6 +162,10 @@ function addEndpoints(router: Router, parts: OAuthRouteParts, toProvider: Middle
     },
     toProvider,
   );
+  // Servers ask here, never a page in a browser: no CORS.
+  router.post(`${OAUTH_PATH}/introspect`, jsonEndpoint(parts, {}), async (ctx) => {
+    await introspect(parts, ctx, await readForm(ctx.req));
+  });
   router.post(`${OAUTH_PATH}/register`, jsonEndpoint(parts), async (ctx) => {
     if (!parts.registration.config.dynamicRegistration) {
       ctx.status = 404;
@@ -198,9 +205,9 @@ async function prepareClient(parts: OAuthRouteParts, ctx: Context, body: FormBod
 }
 
 /** Errors are JSON with the exact code, whatever the client accepts; nothing is kept. */
-function jsonEndpoint(parts: OAuthRouteParts): Middleware {
+function jsonEndpoint(parts: OAuthRouteParts, cors = PUBLIC_CORS): Middleware {
   return async (ctx, next) => {
-    ctx.set({ ...PUBLIC_CORS, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    ctx.set({ ...cors, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
     ctx.req.headers.accept = 'application/json';
     try {
       await next();

@@ -11,6 +11,8 @@ export const AUTH_METHODS = [
   'client_secret_post',
   'private_key_jwt',
 ] as const;
+/** How a resource server proves itself: the two ways to show its secret. */
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 export const ASSERTION_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const;
 
 /** RFC 8414, and the same document for OpenID-style discovery. */
@@ -34,6 +36,8 @@ export function authorizationServerMetadata(
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
     revocation_endpoint_auth_methods_supported: AUTH_METHODS,
     revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint: `${urls.oauth}/introspect`,
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: true,
     // OpenID Connect Discovery requires these two; no ID tokens are issued (docs/divergences.md).

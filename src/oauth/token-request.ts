@@ -25,17 +25,8 @@ export function repairTokenBody(
   form: URLSearchParams,
   options: { urls: ServerUrls; privileges: ReadonlySet<string> },
 ): FormBody | OAuthError {
-  const doubled = new Set(
-    form.keys().filter((name) => name !== 'resource' && form.getAll(name).length > 1),
-  );
-  if (doubled.size > 0) {
-    const names = [...doubled].join(', ').replaceAll(UNQUOTABLE, '?').slice(0, 100);
-    return {
-      status: 400,
-      error: 'invalid_request',
-      error_description: `sent more than once: ${names}`,
-    };
-  }
+  const doubled = doubledParameters(form, ['resource']);
+  if (doubled !== undefined) return doubled;
   if (foreignResources(form, options.urls).length > 0) {
     return {
       status: 400,
@@ -53,6 +44,23 @@ export function repairTokenBody(
   if (scopes.length > 0) repaired.set('scope', scopes.join(' '));
   else repaired.delete('scope');
   return toBody(repaired);
+}
+
+/** What is wrong with a form that sends a parameter twice, or undefined (RFC 6749 section 3.2). */
+export function doubledParameters(
+  form: URLSearchParams,
+  allowed: readonly string[] = [],
+): OAuthError | undefined {
+  const doubled = new Set(
+    form.keys().filter((name) => !allowed.includes(name) && form.getAll(name).length > 1),
+  );
+  if (doubled.size === 0) return undefined;
+  const names = [...doubled].join(', ').replaceAll(UNQUOTABLE, '?').slice(0, 100);
+  return {
+    status: 400,
+    error: 'invalid_request',
+    error_description: `sent more than once: ${names}`,
+  };
 }
 
 /**
@@ -89,15 +97,29 @@ export function readAssertion(
   }
 }
 
-/** The client that names itself by Basic authentication with an empty secret. */
-export function emptySecretClient(authorization: string | undefined): string | undefined {
+/** Id and secret of a client that uses Basic authentication (RFC 6749 section 2.3.1). */
+export function readBasic(
+  authorization: string | undefined,
+): { id: string; secret: string } | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization ?? '')?.[1];
-  const id = /^([^:]+):$/.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8'))?.[1];
+  const [, id, secret] =
+    /^([^:]+):(.*)$/s.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8')) ?? [];
+  if (id === undefined || secret === undefined) return undefined;
   try {
-    return id === undefined ? undefined : decodeURIComponent(id.replaceAll('+', '%20'));
+    return { id: decodeFormText(id), secret: decodeFormText(secret) };
   } catch {
     return undefined;
   }
+}
+
+/** The client that names itself by Basic authentication with an empty secret. */
+export function emptySecretClient(authorization: string | undefined): string | undefined {
+  const basic = readBasic(authorization);
+  return basic?.secret === '' ? basic.id : undefined;
+}
+
+function decodeFormText(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', '%20'));
 }
 
 const MAX_ASSERTION = 8_192;

@@ -13,6 +13,7 @@ import {
   TOKEN_PATH,
   WEB_METADATA,
   CLI_METADATA,
+  INTROSPECT_PATH,
 } from '../support/oauth-client.ts';
 import { createPerson, type Site } from '../support/person.ts';
 
@@ -68,6 +69,11 @@ for (const [what, config, publicOrigin, issuerPath] of INSTALLATIONS) {
         token_endpoint: `${origin}/mcp/oauth/token`,
         registration_endpoint: `${origin}/mcp/oauth/register`,
         revocation_endpoint: `${origin}/mcp/oauth/revoke`,
+        introspection_endpoint: `${origin}/mcp/oauth/introspect`,
+        introspection_endpoint_auth_methods_supported: [
+          'client_secret_basic',
+          'client_secret_post',
+        ],
         jwks_uri: `${origin}/mcp/oauth/jwks`,
         scopes_supported: ['mcp'],
         response_types_supported: ['code'],
@@ -175,7 +181,6 @@ describe('addresses that clients probe', () => {
     '/.well-known/OAUTH-AUTHORIZATION-SERVER',
     '/.well-known/jwks.json',
     '/mcp/.well-known/unknown',
-    '/mcp/oauth/introspect',
     '/mcp/oauth/userinfo',
     '/mcp/oauth/logout',
     '/mcp/oauth/request',
@@ -281,6 +286,7 @@ describe('addresses that clients probe', () => {
       TOKEN_PATH,
       REGISTER_PATH,
       REVOKE_PATH,
+      INTROSPECT_PATH,
       '/mcp/oauth/authorize',
     ]) {
       assert.equal(

@@ -8,6 +8,8 @@ import {
   register,
   registerClient,
   CLI_METADATA,
+  INTROSPECT_PATH,
+  send,
   type OAuthClient,
   type TokenAnswer,
 } from '../support/oauth-client.ts';
@@ -42,6 +44,10 @@ describe('while the state store does not answer', () => {
       await client.revoke(tokens.refreshToken),
       await client.revoke(tokens.accessToken),
       await register(app, { ...CLI_METADATA, client_name: 'New' }),
+      await send(app, INTROSPECT_PATH, {
+        method: 'POST',
+        body: new URLSearchParams({ client_id: 'x', client_secret: 'x', token: 'x' }),
+      }),
     ]) {
       assert.deepEqual(
         [answer.status, answer.body['error']],

@@ -65,6 +65,7 @@ export const AUTHORIZE_PATH = '/mcp/oauth/authorize';
 export const TOKEN_PATH = '/mcp/oauth/token';
 export const REGISTER_PATH = '/mcp/oauth/register';
 export const REVOKE_PATH = '/mcp/oauth/revoke';
+export const INTROSPECT_PATH = '/mcp/oauth/introspect';
 
 /** What a command-line client registers with. */
 export const CLI_METADATA = {
