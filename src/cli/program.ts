@@ -9,6 +9,7 @@ import { addMigrate } from './migrate.ts';
 import { printError, visibleLines } from './output.ts';
 import { addRoles } from './roles.ts';
 import { addServe } from './serve.ts';
+import { addSessions } from './sessions.ts';
 import { addUsers } from './users.ts';
 
 /*
@@ -17,7 +18,17 @@ import { addUsers } from './users.ts';
  * server) are imported by the action that needs them, so that help and refusals are immediate.
  */
 
-const GROUPS = [addServe, addInit, addUsers, addGrants, addClients, addKeys, addRoles, addMigrate];
+const GROUPS = [
+  addServe,
+  addInit,
+  addUsers,
+  addGrants,
+  addClients,
+  addSessions,
+  addKeys,
+  addRoles,
+  addMigrate,
+];
 
 /** Every other code is 1. */
 const EXIT_CODES: Partial<Record<ErrorCode, number>> = {

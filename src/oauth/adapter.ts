@@ -217,12 +217,14 @@ function tokenAdapter({ store, emit }: AdapterParts, kind: 'access' | 'refresh')
 function sessionAdapter(store: Store): Adapter {
   return adapter({
     async upsert(id, payload, expiresIn) {
+      const now = store.clock.now();
       await saveBrowserSession(store.db, {
         digest: digest(id),
         uidDigest: digest(payload.uid ?? ''),
         userId: payload.accountId ?? null,
-        payload: withoutId(payload),
-        expiresAt: expiry(store.clock.now(), expiresIn),
+        // The provider saves it at every use.
+        payload: { ...withoutId(payload), savedAt: now },
+        expiresAt: expiry(now, expiresIn),
       });
     },
     async find(id) {

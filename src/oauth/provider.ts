@@ -12,6 +12,7 @@ import { digest, type UserId } from '#src/ids.ts';
 import type { Store } from '#src/storage/open.ts';
 import { insertToken } from '#src/storage/tokens.ts';
 import { findUser } from '#src/storage/users.ts';
+import { loginLifeSeconds } from '#src/users/user.ts';
 import { createAdapter, type AdapterParts } from './adapter.ts';
 import { PRIVILEGES_PARAMETER } from './authorize-request.ts';
 import { secretMatches } from './clients.ts';
@@ -42,8 +43,6 @@ export interface ProviderParts {
   renderError(ctx: KoaContextWithOIDC, error: Error): void;
 }
 
-/** A login is asked for again after this long. */
-const BROWSER_SESSION_SECONDS = 12 * 60 * 60;
 const INTERACTION_SECONDS = 10 * 60;
 const LONGEST_ASSERTION_SECONDS = 24 * 60 * 60;
 
@@ -78,8 +77,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
 function configuration(parts: ProviderParts): Configuration {
   const { config, urls, store, keys } = parts;
-  // A grant counts from the login, so a login may not be older than a grant can be.
-  const loginSeconds = Math.min(BROWSER_SESSION_SECONDS, config.oauth.grantTtlSeconds);
+  const loginSeconds = loginLifeSeconds(config.oauth.grantTtlSeconds);
   const isSecure = urls.origin.startsWith('https:');
   const adapterParts: AdapterParts = {
     store,

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import { parseObject } from './rows.ts';
 import type { Database } from './schema.ts';
 
@@ -28,7 +28,7 @@ export async function saveBrowserSession(
     .execute();
 }
 
-/** By primary key, alive only. */
+/** By primary key, alive and not closed. */
 export async function findBrowserSession(
   db: Kysely<Database>,
   digest: string,
@@ -39,12 +39,13 @@ export async function findBrowserSession(
     .select('payload')
     .where('digest', '=', digest)
     .where('expires_at', '>', now)
+    .where(isOpen)
     .executeTakeFirst();
   return row && parseObject(row.payload);
 }
 
 /**
- * Index browser_sessions_uid, alive only. Two tabs that renew their cookie at the same moment leave two
+ * Index browser_sessions_uid, alive and not closed. Two tabs that renew their cookie at the same moment leave two
  * rows of one session; either will do.
  */
 export async function findBrowserSessionByUid(
@@ -57,10 +58,27 @@ export async function findBrowserSessionByUid(
     .select('payload')
     .where('uid_digest', '=', uidDigest)
     .where('expires_at', '>', now)
+    .where(isOpen)
     .orderBy('expires_at', 'desc')
     .limit(1)
     .executeTakeFirst();
   return row && parseObject(row.payload);
+}
+
+/** The mark of a closed session: the artifact of this kind with the digest of its uid. */
+export const CLOSED_SESSION = 'closed_session';
+
+/**
+ * Whether a session was not closed. A request that was under way when it was saves the session once
+ * more, and must not bring it back to life. By the primary key of artifacts.
+ */
+export function isOpen(eb: ExpressionBuilder<Database, 'browser_sessions'>): Expression<SqlBool> {
+  const mark = eb
+    .selectFrom('artifacts')
+    .select('artifacts.digest')
+    .where('artifacts.kind', '=', CLOSED_SESSION)
+    .whereRef('artifacts.digest', '=', 'browser_sessions.uid_digest');
+  return eb.not(eb.exists(mark));
 }
 
 export async function deleteBrowserSession(db: Kysely<Database>, digest: string): Promise<void> {

@@ -14,11 +14,22 @@ export interface User {
   loginsEndAt: number;
 }
 
+/** However busy the browser is, a login is asked for again after this long. */
+export const LONGEST_LOGIN_SECONDS = 12 * 60 * 60;
+
+/** How long a login lasts. A grant counts from it, so it may not be older than a grant can be. */
+export function loginLifeSeconds(grantTtlSeconds: number): number {
+  return Math.min(LONGEST_LOGIN_SECONDS, grantTtlSeconds);
+}
+
 /**
  * Whether a login of this person still counts.
  * @param loggedInAt in milliseconds; known to the second, and that second is not given the benefit.
  */
-export function loginCounts(user: User, loggedInAt: number): boolean {
+export function loginCounts(
+  user: Pick<User, 'status' | 'loginsEndAt'>,
+  loggedInAt: number,
+): boolean {
   const second = 1_000;
   return (
     user.status === 'active' &&
