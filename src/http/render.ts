@@ -63,6 +63,14 @@ export interface PageData {
     action: string;
     switchAction: string;
   };
+  /** Where the answer goes to an app on this device. */
+  done: {
+    client: Pick<ClientDisplay, 'name' | 'initial'>;
+    /** What the person allowed; undefined when they cancelled. */
+    allowed: { privileges: string[]; until: Moment; user: { name: string } } | undefined;
+    /** The app's address with the answer: opened at once, and again by a link. */
+    opens: string;
+  };
   error: {
     problem: ProblemText;
     /** The address that the app asked for, as it was sent. */
@@ -88,6 +96,7 @@ export interface Renderer {
 const WIDTHS: Record<ViewName, string> = {
   login: 'narrow',
   consent: 'mid',
+  done: 'narrow',
   error: 'narrow',
   notfound: 'narrow',
   home: 'wide',

@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import { homeSteps } from './home-steps.ts';
 import { selectLanguage, textsFor } from './language.ts';
 import type { Renderer } from './render.ts';
-import { pageHeaders, PUBLIC_CORS } from './security-headers.ts';
+import { PUBLIC_CORS } from './security-headers.ts';
+import { sendPage } from './send-page.ts';
 
 /** The pages that belong to no surface: how to connect, the stylesheet, health, and what is not there. */
 
@@ -23,10 +24,11 @@ export function createSiteRouter(parts: SiteParts): Router {
   router.get('/', (ctx) => {
     const language = selectLanguage(ctx.get('accept-language'));
     const t = textsFor(language);
-    showPage(ctx);
-    ctx.body = renderer.render('home', {
+    sendPage(ctx, renderer, {
+      view: 'home',
       title: t.home.pageTitle,
       language,
+      forms: 'none',
       data: {
         apps: homeSteps({ name: renderer.site.name, mcpUrl: renderer.site.mcpUrl }, t),
         toolCount: parts.toolCount(),
@@ -65,15 +67,11 @@ export function notFound(parts: SiteParts, ctx: Context): void {
     return;
   }
   const language = selectLanguage(ctx.get('accept-language'));
-  showPage(ctx);
-  ctx.body = parts.renderer.render('notfound', {
+  sendPage(ctx, parts.renderer, {
+    view: 'notfound',
     title: textsFor(language).notfound.pageTitle,
     language,
+    forms: 'none',
     data: {},
   });
-}
-
-function showPage(ctx: Context): void {
-  ctx.set(pageHeaders('none'));
-  ctx.type = 'html';
 }

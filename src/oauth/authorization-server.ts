@@ -97,6 +97,7 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     interactions,
     registration: { store, config: config.oauth, emit, privileges },
     documents,
+    donePage: { renderer, consent },
     errorPage,
     privileges,
     callerOf: parts.callerOf,

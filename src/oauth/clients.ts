@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { ClientMetadata as ProviderClient } from 'oidc-provider';
 import { AppError } from '#src/errors.ts';
+import type { DisplayedClient } from '#src/http/client-display.ts';
 import { digest, type ClientId } from '#src/ids.ts';
 import { findClient, type StoredClient } from '#src/storage/clients.ts';
 import type { Store } from '#src/storage/open.ts';
@@ -70,6 +71,16 @@ export async function lookUpClient(
     authMethods,
     secretDigest: null,
     createdAt: stored?.createdAt,
+  };
+}
+
+/** What a person is told about the client; where the answer goes is part of it. */
+export function displayedClient(client: KnownClient, redirectUri: string): DisplayedClient {
+  return {
+    claimedName: client.name,
+    documentHost: client.kind === 'document' ? new URL(client.id).host : undefined,
+    registeredAt: client.kind === 'registered' ? client.createdAt : undefined,
+    redirectUri,
   };
 }
 

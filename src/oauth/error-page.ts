@@ -5,6 +5,7 @@ import { toHttpError } from '#src/http/error-response.ts';
 import { selectLanguage, textsFor } from '#src/http/language.ts';
 import type { Renderer } from '#src/http/render.ts';
 import { pageHeaders } from '#src/http/security-headers.ts';
+import { sendPage } from '#src/http/send-page.ts';
 import { asStoreError } from '#src/storage/open.ts';
 import type { Texts } from '#src/http/texts/en.ts';
 import { CarriedError } from './provider-errors.ts';
@@ -36,10 +37,10 @@ const MAX_QUOTE = 300;
 export function showError(parts: ErrorPageParts, ctx: Context, error: unknown): void {
   const problem = classify(error);
   ctx.status = problem.status;
-  ctx.set(pageHeaders('none'));
   if (problem.retryAfterSeconds !== undefined)
     ctx.set('retry-after', String(problem.retryAfterSeconds));
   if (ctx.accepts('html', 'json') === 'json') {
+    ctx.set(pageHeaders('none'));
     ctx.body = {
       error: problem.error,
       error_description:
@@ -56,10 +57,11 @@ export function showError(parts: ErrorPageParts, ctx: Context, error: unknown): 
   const host = URL.parse(clientId ?? '')?.host ?? '';
   const { site } = parts.renderer;
   const text = t.problems[problem.kind]({ site: site.name, mcpUrl: site.mcpUrl, host });
-  ctx.type = 'html';
-  ctx.body = parts.renderer.render('error', {
+  sendPage(ctx, parts.renderer, {
+    view: 'error',
     title: text.title,
     language,
+    forms: 'none',
     data: {
       problem: text,
       refused: problem.kind === 'redirect' ? queryText(ctx, 'redirect_uri') : undefined,

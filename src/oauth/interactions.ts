@@ -10,11 +10,12 @@ import { selectLanguage, textsFor, type Language } from '#src/http/language.ts';
 import { describeMoment, type Moment } from '#src/http/moment.ts';
 import type { Renderer } from '#src/http/render.ts';
 import { pageHeaders } from '#src/http/security-headers.ts';
+import { sendPage } from '#src/http/send-page.ts';
 import type { UserId } from '#src/ids.ts';
 import { findUser } from '#src/storage/users.ts';
 import type { User } from '#src/users/user.ts';
 import { requestedPrivileges } from './authorize-request.ts';
-import { lookUpClient, type KnownClient } from './clients.ts';
+import { displayedClient, lookUpClient, type KnownClient } from './clients.ts';
 import {
   describeOffer,
   describeOpenTools,
@@ -238,11 +239,11 @@ function renderLogin(
   const { ctx, details, language } = open;
   const t = textsFor(language).login;
   const base = `${OAUTH_PATH}/interaction/${details.uid}`;
-  ctx.set(pageHeaders('redirect'));
-  ctx.type = 'html';
-  ctx.body = parts.renderer.render('login', {
+  sendPage(ctx, parts.renderer, {
+    view: 'login',
     title: page.error === undefined ? t.pageTitle : t.pageTitleError,
     language,
+    forms: 'redirect',
     data: {
       ...page,
       client: displayed(parts, open),
@@ -271,11 +272,11 @@ async function renderConsent(
   const texts = textsFor(language);
   const t = texts.consent;
   const base = `${OAUTH_PATH}/interaction/${details.uid}`;
-  ctx.set(pageHeaders('redirect'));
-  ctx.type = 'html';
-  ctx.body = parts.renderer.render('consent', {
+  sendPage(ctx, parts.renderer, {
+    view: 'consent',
     title: error === undefined ? t.pageTitle(client.name) : t.pageTitleError(client.name),
     language,
+    forms: 'redirect',
     data: {
       client,
       user: { name: user.name },
@@ -295,12 +296,7 @@ function displayed(
   { client, redirectUri, language }: Open,
 ): ClientDisplay {
   return describeClient(
-    {
-      claimedName: client.name,
-      documentHost: client.kind === 'document' ? new URL(client.id).host : undefined,
-      registeredAt: client.kind === 'registered' ? client.createdAt : undefined,
-      redirectUri,
-    },
+    displayedClient(client, redirectUri),
     textsFor(language),
     parts.consent.store.clock.now(),
   );

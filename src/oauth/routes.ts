@@ -18,6 +18,7 @@ import { asStoreError, type Store } from '#src/storage/open.ts';
 import { admitAuthorization } from './authorize-limits.ts';
 import { repairAuthorizeQuery } from './authorize-request.ts';
 import { lookUpClient } from './clients.ts';
+import { showDone, type DonePageParts } from './done-page.ts';
 import { isServerFault, showError, type ErrorPageParts } from './error-page.ts';
 import { introspect } from './introspection.ts';
 import type { DocumentReader } from './metadata-document.ts';
@@ -49,6 +50,7 @@ export interface OAuthRouteParts {
   interactions: InteractionHandlers;
   registration: RegistrationParts;
   documents: DocumentReader;
+  donePage: DonePageParts;
   errorPage: ErrorPageParts;
   privileges: () => ReadonlySet<string>;
   callerOf: (ctx: Context) => Caller;
@@ -121,7 +123,14 @@ function addPages(router: Router, parts: OAuthRouteParts, toProvider: Middleware
     }),
     toProvider,
   );
-  router.get(`${OAUTH_PATH}/authorize/:uid`, toProvider);
+  router.get(
+    `${OAUTH_PATH}/authorize/:uid`,
+    page(async (ctx, _caller, next) => {
+      await next();
+      await showDone(parts.donePage, ctx);
+    }),
+    toProvider,
+  );
   router.get(`${OAUTH_PATH}/interaction/:uid`, page(interactions.show));
   router.post(`${OAUTH_PATH}/interaction/:uid/login`, page(interactions.logIn));
   router.post(`${OAUTH_PATH}/interaction/:uid/consent`, page(interactions.decide));

@@ -28,10 +28,7 @@ const renderer = sampleRenderer();
 const pages = samplePages();
 const long = 'unbrokenwords'.repeat(20);
 const longPages = samplePages({
-  appName: long,
-  userName: long.slice(0, 64),
-  privilege: long,
-  quoted: long,
+  words: { appName: long, userName: long.slice(0, 64), privilege: long, quoted: long },
 });
 
 /** A form as it came to the server. */
@@ -256,10 +253,7 @@ describe('a browser', () => {
     page.on('request', (request) => requests.push(request.url()));
     for (const words of Object.values(hostileWords)) {
       const hostile = samplePages({
-        appName: words,
-        userName: words,
-        privilege: words,
-        quoted: words,
+        words: { appName: words, userName: words, privilege: words, quoted: words },
       });
       for (const name of ['login, wrong password', 'consent, scheme', 'error, redirect']) {
         // Set as it is, without the policy that would stop it as well.

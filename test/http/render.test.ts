@@ -24,7 +24,9 @@ const plain = new Map(
 const hostile = Object.entries(hostileWords).map(([kind, words]) => ({
   kind,
   words,
-  pages: samplePages({ appName: words, userName: words, privilege: words, quoted: words }),
+  pages: samplePages({
+    words: { appName: words, userName: words, privilege: words, quoted: words },
+  }),
 }));
 
 describe('every page', () => {
@@ -155,7 +157,7 @@ function checkNothingRuns(tags: Tag[]): void {
       if (attribute !== 'href') continue;
       const isOurs = name === 'link' ? /^\/assets\/castellan\.css\?v=/ : /^(\/|#main)$/;
       const isKnown =
-        /^(https:\/\/claude\.ai\/|vscode:mcp\/|cursor:\/\/anysphere\.cursor-deeplink\/)/;
+        /^(https:\/\/claude\.ai\/|vscode:mcp\/|cursor:\/\/anysphere\.cursor-(deeplink\/|mcp\/oauth\/callback\?(code|error)=))/;
       assert.ok(
         isOurs.test(value) || (name === 'a' && (isKnown.test(value) || value.startsWith('/mcp/'))),
         value,

@@ -1,4 +1,4 @@
-/** The forms of one of our pages, read out of its HTML. Our views are simple enough for patterns. */
+/** What one of our pages sends and opens, read out of its HTML. Our views are simple enough for patterns. */
 
 export interface PageForm {
   action: string;
@@ -28,6 +28,12 @@ export function readForms(html: string): PageForm[] {
     }
     return form;
   });
+}
+
+/** The address that the page opens by itself. */
+export function readRefresh(html: string): string | undefined {
+  const [, address] = /<meta http-equiv="refresh" content="0; url=([^"]*)">/.exec(html) ?? [];
+  return address === undefined ? undefined : unescape(address);
 }
 
 function attributesOf(text: string): Record<string, string | undefined> {

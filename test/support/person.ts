@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { CookieJar } from './cookie-jar.ts';
-import { readForms, type PageForm } from './page-forms.ts';
+import { readForms, readRefresh, type PageForm } from './page-forms.ts';
 import { TEST_PASSWORD } from './project.ts';
 
 /*
@@ -22,7 +22,7 @@ export interface Page {
   headers: Headers;
   html: string;
   forms: PageForm[];
-  /** The address outside of the site that the last redirect leads to; then there is nothing to see. */
+  /** The address outside of the site that the last redirect leads to, or that the page opens. */
   leftFor: URL | undefined;
 }
 
@@ -77,9 +77,9 @@ export function createPerson(site: Site | string): Person {
     let url = at;
     for (let count = 0; count < MAX_REDIRECTS; count += 1) {
       const location = response.headers.get('location');
-      if (location === null) return toPage(response, url, undefined);
+      if (location === null) return toPage(response, url);
       const next = new URL(location, url);
-      if (next.origin !== origin) return toPage(response, url, next);
+      if (next.origin !== origin) return { ...(await toPage(response, url)), leftFor: next };
       await response.arrayBuffer();
       url = next;
       response = await request(url);
@@ -153,15 +153,16 @@ function formAt(page: Page, ending: string): PageForm {
   return form;
 }
 
-async function toPage(response: Response, url: URL, leftFor: URL | undefined): Promise<Page> {
+async function toPage(response: Response, url: URL): Promise<Page> {
   const html = await response.text();
+  const opens = readRefresh(html);
   return {
     url,
     status: response.status,
     headers: response.headers,
     html,
     forms: readForms(html),
-    leftFor,
+    leftFor: opens === undefined ? undefined : new URL(opens),
   };
 }
 

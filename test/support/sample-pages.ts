@@ -6,7 +6,7 @@ import {
   type DisplayedClient,
 } from '#src/http/client-display.ts';
 import { homeSteps } from '#src/http/home-steps.ts';
-import { textsFor } from '#src/http/language.ts';
+import { textsFor, type Language } from '#src/http/language.ts';
 import { describeMoment } from '#src/http/moment.ts';
 import {
   createRenderer,
@@ -17,6 +17,7 @@ import {
   type ViewName,
 } from '#src/http/render.ts';
 import type { FormTarget } from '#src/http/security-headers.ts';
+import type { Texts } from '#src/http/texts/en.ts';
 
 /*
  * Every page with the data that the server would give it, made by the functions that the server uses.
@@ -27,6 +28,7 @@ import type { FormTarget } from '#src/http/security-headers.ts';
 export interface SamplePage<Name extends ViewName = ViewName> {
   view: Name;
   title: string;
+  language: Language;
   forms: FormTarget;
   data: PageData[Name];
 }
@@ -38,8 +40,6 @@ export const site: Site = {
   host: 'sales.example.com',
   mcpUrl: 'https://sales.example.com/mcp',
 };
-const language = 'en';
-const t = textsFor(language);
 
 /** Words that somebody else chose, one for each way in which they reach a page. */
 export interface OutsideWords {
@@ -136,35 +136,56 @@ const bare: OfferedPrivilege = {
   tools: [],
 };
 
-/** All pages by name; with `words`, every word from outside is replaced by theirs. */
-export function samplePages(words?: OutsideWords): Map<string, SamplePage> {
+/** What all samples of one kind are made with. */
+interface Wanted {
+  language: Language;
+  t: Texts;
+  words: OutsideWords | undefined;
+}
+
+/** All pages by name, in English unless told; with `words`, every word from outside is replaced by theirs. */
+export function samplePages(
+  options: { language?: Language; words?: OutsideWords } = {},
+): Map<string, SamplePage> {
+  const { language = 'en', words } = options;
+  const t = textsFor(language);
+  const wanted = { language, t, words };
+  const title = t.notfound.pageTitle;
   return new Map<string, SamplePage>([
-    ...loginPages(words),
-    ...consentPages(words),
-    ...errorPages(words),
-    ['not found', { view: 'notfound', title: t.notfound.pageTitle, forms: 'none', data: {} }],
-    ['home', homePage(site, true)],
-    ['home, paused', homePage(site, false)],
+    ...loginPages(wanted),
+    ...consentPages(wanted),
+    ...donePages(wanted),
+    ...errorPages(wanted),
+    ['not found', { view: 'notfound', title, language, forms: 'none', data: {} }],
+    ['home', homePage(site, true, language)],
+    ['home, paused', homePage(site, false, language)],
   ]);
 }
 
 /** The page at `/` of a server with this name and address. */
-export function homePage(server: Site, enabled: boolean): SamplePage<'home'> {
+export function homePage(
+  server: Site,
+  enabled: boolean,
+  language: Language = 'en',
+): SamplePage<'home'> {
+  const t = textsFor(language);
   const data = { apps: homeSteps(server, t), toolCount: 12, enabled };
-  return { view: 'home', title: t.home.pageTitle, forms: 'none', data };
+  return { view: 'home', title: t.home.pageTitle, language, forms: 'none', data };
 }
 
-function loginPages(words?: OutsideWords): [string, SamplePage][] {
+function loginPages(wanted: Wanted): [string, SamplePage][] {
+  const { language, t, words } = wanted;
   const page = (
     app: DisplayedClient,
     more: Pick<PageData['login'], 'error' | 'retry'> = {},
   ): SamplePage<'login'> => ({
     view: 'login',
     title: more.error === undefined ? t.login.pageTitle : t.login.pageTitleError,
+    language,
     forms: 'redirect',
     data: {
       ...more,
-      client: appearance(app, words),
+      client: appearance(app, wanted),
       username: more.error === 'credentials' ? (words?.userName ?? 'demo.user') : '',
       csrf: 'token-of-the-login-form',
       self: '/mcp/oauth/interaction/u1',
@@ -181,16 +202,18 @@ function loginPages(words?: OutsideWords): [string, SamplePage][] {
   ];
 }
 
-function consentPages(words?: OutsideWords): [string, SamplePage][] {
+function consentPages(wanted: Wanted): [string, SamplePage][] {
+  const { language, t, words } = wanted;
   const page = (
     app: DisplayedClient,
     more: Partial<PageData['consent']> = {},
   ): SamplePage<'consent'> => {
-    const client = appearance(app, words);
+    const client = appearance(app, wanted);
     const title = more.error === undefined ? t.consent.pageTitle : t.consent.pageTitleError;
     return {
       view: 'consent',
       title: title(client.name),
+      language,
       forms: 'redirect',
       data: {
         client,
@@ -225,7 +248,29 @@ function consentPages(words?: OutsideWords): [string, SamplePage][] {
   ];
 }
 
-function errorPages(words?: OutsideWords): [string, SamplePage][] {
+function donePages(wanted: Wanted): [string, SamplePage][] {
+  const { language, t, words } = wanted;
+  const client = appearance(apps.scheme, wanted);
+  const page = (allowed: PageData['done']['allowed'], answer: string): SamplePage<'done'> => ({
+    view: 'done',
+    title: t.done.pageTitle(client.name),
+    language,
+    forms: 'none',
+    data: { client, allowed, opens: `${apps.scheme.redirectUri}?${answer}&state=x9` },
+  });
+  const allowed = {
+    privileges: privileges.map((one) => reword(one, words).title),
+    until: describeMoment(now + 90 * DAY, now, t),
+    user: { name: words?.userName ?? 'demo.user' },
+  };
+  return [
+    ['done', page(allowed, 'code=s7h2')],
+    ['done, no privileges', page({ ...allowed, privileges: [] }, 'code=s7h2')],
+    ['done, cancelled', page(undefined, 'error=access_denied')],
+  ];
+}
+
+function errorPages({ language, t, words }: Wanted): [string, SamplePage][] {
   const quoted = words?.quoted ?? 'https://claude-ai.example.net/callback';
   const { labels } = t.error;
   const kinds = Object.entries(t.problems).map(([kind, problem]) => ({
@@ -242,11 +287,11 @@ function errorPages(words?: OutsideWords): [string, SamplePage][] {
     ];
     const refused = kind === 'redirect' ? quoted : undefined;
     const data = { problem: text, refused, details };
-    return [`error, ${kind}`, { view: 'error', title: text.title, forms: 'none', data }];
+    return [`error, ${kind}`, { view: 'error', title: text.title, language, forms: 'none', data }];
   });
 }
 
-function appearance(app: DisplayedClient, words?: OutsideWords): ClientDisplay {
+function appearance(app: DisplayedClient, { t, words }: Wanted): ClientDisplay {
   if (words === undefined) return describeClient(app, t, now);
   const shown = describeClient({ ...app, claimedName: words.appName }, t, now);
   const verified = shown.verified === undefined ? undefined : words.quoted;
@@ -268,7 +313,7 @@ export function sampleRenderer(): Renderer {
 /** The page as HTML. */
 export function renderSample<Name extends ViewName>(
   renderer: Renderer,
-  { view, title, data }: SamplePage<Name>,
+  { view, title, language, data }: SamplePage<Name>,
 ): string {
   return renderer.render(view, { title, language, data });
 }

@@ -199,6 +199,20 @@ export const en = {
       say`Either way, you return to ${{ b: [{ host: returnTo }] }}.`,
   },
 
+  done: {
+    pageTitle: (client: string): string => `Return to ${client}`,
+    title: (client: string, site: string): Sentence =>
+      say`${{ name: client }} is connected to ${{ name: site }}`,
+    text: 'Return to the app to start working. Then you can close this window.',
+    titleCancelled: (client: string, site: string): Sentence =>
+      say`${{ name: client }} is not connected to ${{ name: site }}`,
+    textCancelled: 'You cancelled, so it has no access. You can close this window.',
+    mayDo: 'What it may do',
+    until: 'Until',
+    signedInAs: 'Signed in as',
+    returnTo: (client: string): Sentence => say`Return to ${{ name: client }}`,
+  },
+
   grants: {
     changes: 'Changes data',
     tools: (amount: number): string => (amount === 1 ? '1 tool' : `${amount} tools`),
