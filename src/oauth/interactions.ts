@@ -92,13 +92,13 @@ export function createInteractions(parts: InteractionParts): InteractionHandlers
   };
 }
 
-/** @throws the provider's SessionNotFound when this browser did not start it, or it has ended. */
+/** @throws `forbidden` when another browser started it, the provider's SessionNotFound when it has ended. */
 async function openInteraction(
   parts: InteractionParts,
   ctx: Context,
   caller: Caller,
 ): Promise<Open> {
-  const details = await parts.provider.interactionDetails(ctx.req, ctx.res);
+  const details = await findDetails(parts, ctx);
   if (details.uid !== ctx['params'].uid) throw new errors.SessionNotFound('another interaction');
   const step = details.prompt.name;
   if (details.result !== undefined || (step !== 'login' && step !== 'consent')) {
@@ -109,6 +109,20 @@ async function openInteraction(
   if (client === undefined) throw new errors.InvalidClient('client not found');
   const language = selectLanguage(ctx.get('accept-language'));
   return { ctx, caller, details, step, client, redirectUri: String(redirectUri), language };
+}
+
+/** Somebody else's link is told apart from an old one for the person's sake: both lead nowhere. */
+async function findDetails({ provider }: InteractionParts, ctx: Context): Promise<Interaction> {
+  try {
+    return await provider.interactionDetails(ctx.req, ctx.res);
+  } catch (error) {
+    const isOpenElsewhere =
+      error instanceof errors.SessionNotFound &&
+      (await provider.Interaction.find(String(ctx['params'].uid))) !== undefined;
+    throw isOpenElsewhere
+      ? new AppError('forbidden', 'This page belongs to another browser')
+      : error;
+  }
 }
 
 async function readStep(parts: InteractionParts, open: Open, step: Step): Promise<URLSearchParams> {

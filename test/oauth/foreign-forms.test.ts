@@ -119,6 +119,7 @@ for (const dialect of DIALECTS) {
       for (const suffix of ['', '?x=1']) {
         const page = await stranger.follow(victim.page.url.href + suffix);
         await assertNothingCame(page, await count());
+        assert.match(page.html, /This page belongs to another browser/);
         assert.ok(!page.html.includes('walter'));
       }
       await assertNothingCame(await stranger.allow(victim.page), await count());
@@ -210,7 +211,10 @@ for (const dialect of DIALECTS) {
     it('ends an interaction after ten minutes', async () => {
       const { person, page } = await atConsent();
       clock.advance(11 * MINUTE);
-      await assertNothingCame(await person.allow(page), await count());
+      const late = await person.allow(page);
+      await assertNothingCame(late, await count());
+      const stranger = await createPerson(app).follow(page.url);
+      for (const { html } of [late, stranger]) assert.match(html, /This request has expired/);
     });
 
     it('refuses a form that is no form', async () => {
