@@ -1,8 +1,10 @@
+import { de } from '#src/http/texts/de.ts';
 import { en, type Texts } from '#src/http/texts/en.ts';
+import { fr } from '#src/http/texts/fr.ts';
 
 /** The languages that pages are written in, and which of them a browser asks for (RFC 9110 section 12.5.4). */
 
-const TEXTS = { en } satisfies Record<string, Texts>;
+const TEXTS = { en, de, fr } satisfies Record<string, Texts>;
 
 export type Language = keyof typeof TEXTS;
 

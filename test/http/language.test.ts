@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { preferredLanguage, selectLanguage, textsFor } from '#src/http/language.ts';
+import { preferredLanguage, selectLanguage, type Language } from '#src/http/language.ts';
 
 describe('preferredLanguage', () => {
   const available = ['en', 'de', 'fr'] as const;
@@ -50,16 +50,24 @@ describe('preferredLanguage', () => {
 });
 
 describe('selectLanguage', () => {
+  const cases: [header: string, chosen: Language][] = [
+    ['de-AT', 'de'],
+    ['de-AT,de;q=0.9,en;q=0.8', 'de'],
+    ['fr-CA,en;q=0.5', 'fr'],
+    ['en;q=0.4,fr;q=0.7', 'fr'],
+    ['en;q=0, fr', 'fr'],
+    ['*', 'en'],
+    ['nl,*;q=0.5', 'en'],
+  ];
+  for (const [header, chosen] of cases) {
+    it(`${header}: ${chosen}`, () => {
+      assert.equal(selectLanguage(header), chosen);
+    });
+  }
+
   for (const header of [undefined, '', 'en', 'en-US,en;q=0.9', 'tlh', 'en;q=0', 'x'.repeat(501)]) {
     it(`${JSON.stringify(header)?.slice(0, 40)}: English`, () => {
       assert.equal(selectLanguage(header), 'en');
     });
   }
-});
-
-describe('textsFor', () => {
-  it('names a locale that this runtime knows', () => {
-    const { locale } = textsFor('en');
-    assert.deepEqual(Intl.DateTimeFormat.supportedLocalesOf(locale), [locale]);
-  });
 });

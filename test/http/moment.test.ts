@@ -40,7 +40,7 @@ describe('describeMoment', () => {
   });
 
   it('speaks the language of the texts', () => {
-    const german = { locale: 'de', justNow: 'gerade eben' };
+    const german = textsFor('de');
     assert.deepEqual(describeMoment(now - 88 * DAY, now, german), {
       absolute: '3. September 2026',
       iso: '2026-09-03',
@@ -48,5 +48,13 @@ describe('describeMoment', () => {
       distance: '88 Tage',
     });
     assert.equal(describeMoment(now, now, german).relative, 'gerade eben');
+    const french = textsFor('fr');
+    assert.deepEqual(describeMoment(now + 90 * DAY, now, french), {
+      absolute: '28 février 2027',
+      iso: '2027-02-28',
+      relative: 'dans 90 jours',
+      distance: '90\u00A0jours',
+    });
+    assert.equal(describeMoment(now, now, french).relative, 'à l’instant');
   });
 });

@@ -54,6 +54,24 @@ describe('the site', () => {
     assert.match(text, /3 tools/);
   });
 
+  it('speaks the language that the browser asks for', async () => {
+    for (const [asked, language, words] of [
+      ['de-AT,de;q=0.9,en;q=0.8', 'de', /Verbinden Sie Ihre KI-App mit Sales/],
+      ['nl,fr;q=0.3', 'fr', /Connectez votre application d’IA à Sales/],
+      ['nl', 'en', /Connect your AI app to Sales/],
+    ] as const) {
+      const response = await fetch(origin, { headers: { ...html, 'accept-language': asked } });
+      assertHeaders(response, { 'content-language': language, vary: 'Accept-Language' });
+      const page = await response.text();
+      assert.match(page, new RegExp(`^<!doctype html>\\s*<html lang="${language}"`));
+      assert.match(readMarkup(page).text, words);
+      const missing = await fetch(`${origin}/no-such-page`, {
+        headers: { ...html, 'accept-language': asked },
+      });
+      assertHeaders(missing, { 'content-language': language, vary: 'Accept-Language' });
+    }
+  });
+
   it('sends the stylesheet that pages name, to be kept', async () => {
     const page = await (await fetch(origin)).text();
     const path = /<link rel="stylesheet" href="([^"]*)">/.exec(page)?.[1];
