@@ -1,128 +1,68 @@
 import assert from 'node:assert/strict';
-import { mkdir, stat } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
-import { readForm } from '#src/http/body.ts';
-import { pageHeaders } from '#src/http/security-headers.ts';
 import { openBrowser, type OpenBrowser } from '../support/browser.ts';
 import { hostileWords } from '../support/hostile-words.ts';
+import { assertAccessible, assertFits, AXE_CONTEXT } from '../support/page-checks.ts';
 import { renderSample, samplePages, sampleRenderer } from '../support/sample-pages.ts';
+import { serveSamples, type SampleServer, type Submission } from '../support/sample-server.ts';
 
-/*
- * The pages as a browser shows them, with the headers that the server sends.
- *
- * `CASTELLAN_PICTURES=1 node --test test/browser/pages.test.ts` also takes the pictures of the README
- * anew, into docs/pictures. (test/run.ts clears such settings, so the test run never writes them.)
- */
+/** The pages as a browser shows them, with the headers that the server sends. */
 
-const pictures = fileURLToPath(new URL('../../docs/pictures', import.meta.url));
 const RING = 'rgb(42, 70, 176) solid 2px';
-const MAX_PICTURE_BYTES = 150_000;
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const renderer = sampleRenderer();
 const pages = samplePages();
 const long = 'unbrokenwords'.repeat(20);
-const longPages = samplePages({
-  words: { appName: long, userName: long.slice(0, 64), privilege: long, quoted: long },
-});
+const collections = {
+  page: pages,
+  long: samplePages({
+    words: { appName: long, userName: long.slice(0, 64), privilege: long, quoted: long },
+  }),
+  de: samplePages({ language: 'de' }),
+  fr: samplePages({ language: 'fr' }),
+};
 
-/** A form as it came to the server. */
-interface Submission {
-  path: string;
-  fields: [name: string, value: string][];
-}
-
-const submissions: Submission[] = [];
-const server = createServer((request, response) => void answer(request, response));
-let origin: string;
+let samples: SampleServer;
 let open: OpenBrowser;
 
 before(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  origin = `http://127.0.0.1:${address.port}`;
+  samples = await serveSamples(collections);
   open = await openBrowser();
 });
 
 after(async () => {
   await open[Symbol.asyncDispose]();
-  server.closeAllConnections();
-  server.close();
+  await samples[Symbol.asyncDispose]();
 });
 
-/** `/page/NAME` and `/long/NAME` are the samples; every form is answered like the server's own. */
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
-  const [, kind, name = ''] = pathname.split('/').map(decodeURIComponent);
-  const page = { page: pages, long: longPages }[kind ?? '']?.get(name);
-  if (pathname === renderer.stylesheet.path) {
-    response.writeHead(200, { 'content-type': 'text/css' }).end(renderer.stylesheet.body);
-  } else if (request.method === 'POST') {
-    submissions.push({ path: pathname, fields: [...(await readForm(request))] });
-    // As at the end of a login: through here to the app, which is another origin.
-    const app = origin.replace('127.0.0.1', 'localhost');
-    response.writeHead(303, { ...pageHeaders('redirect'), location: `${app}/app/callback` }).end();
-  } else if (page !== undefined) {
-    const headers = { ...pageHeaders(page.forms), 'content-type': 'text/html; charset=utf-8' };
-    response.writeHead(200, headers).end(renderSample(renderer, page));
-  } else {
-    response
-      .writeHead(200, { 'content-type': 'text/html' })
-      .end(appPage(kind === 'app' ? name : ''));
-  }
-}
-
-/** A page of the app, with a page of ours in a frame and behind a link to a window of its own. */
-function appPage(name: string): string {
-  const address = addressOf(name);
-  return `<!doctype html><title>App</title><iframe src="${address}"></iframe>
-    <a href="${address}" target="_blank" rel="opener">Connect</a>`;
-}
-
-function addressOf(name: string, kind = 'page'): string {
-  return `${origin}/${kind}/${encodeURIComponent(name)}`;
-}
-
 async function submit(page: Page, press: () => Promise<void>): Promise<Submission> {
-  submissions.length = 0;
+  samples.submissions.length = 0;
   await press();
   await page.waitForURL('**/app/callback');
-  assert.equal(submissions.length, 1);
-  return submissions[0] as Submission;
+  assert.equal(samples.submissions.length, 1);
+  return samples.submissions[0] as Submission;
 }
 
 describe('every page', () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    it(`has no axe violation in ${colorScheme}`, async () => {
-      // The pages' own policy keeps axe out as it keeps out everything else.
-      const context = await open.browser.newContext({ bypassCSP: true, colorScheme });
-      const page = await context.newPage();
-      for (const name of pages.keys()) {
-        await page.goto(addressOf(name));
-        await openDetails(page);
-        await page.addScriptTag({ path: axePath });
-        assert.deepEqual(await findViolations(page), [], name);
+  it('has no axe violation in light and dark', async () => {
+    const context = await open.browser.newContext(AXE_CONTEXT);
+    const page = await context.newPage();
+    for (const name of pages.keys()) {
+      await page.goto(samples.addressOf(name));
+      await assertAccessible(page, name);
+    }
+    await context.close();
+  });
+
+  for (const [kind, named] of Object.entries(collections)) {
+    it(`fits a screen of 320 pixels: ${kind}`, async () => {
+      const page = await open.newPage({ width: 320 });
+      for (const name of named.keys()) {
+        await page.goto(samples.addressOf(name, kind));
+        await assertFits(page, 320, name);
       }
-      await context.close();
     });
   }
-
-  it('fits a screen of 320 pixels, however long the words are', async () => {
-    const page = await open.newPage({ width: 320 });
-    for (const [kind, samples] of Object.entries({ page: pages, long: longPages })) {
-      for (const name of samples.keys()) {
-        await page.goto(addressOf(name, kind));
-        await openDetails(page);
-        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 320, name);
-      }
-    }
-  });
 
   it('keeps within its own policy', async () => {
     const page = await open.newPage();
@@ -130,7 +70,7 @@ describe('every page', () => {
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));
     for (const name of pages.keys()) {
-      await page.goto(addressOf(name));
+      await page.goto(samples.addressOf(name));
       const font = await page.evaluate('getComputedStyle(document.body).fontFamily');
       assert.match(String(font), /system-ui/, 'the stylesheet is there');
     }
@@ -139,7 +79,7 @@ describe('every page', () => {
 
   it('has a ring around what has the keyboard', async () => {
     const page = await open.newPage();
-    await page.goto(addressOf('consent, verified'));
+    await page.goto(samples.addressOf('consent, verified'));
     const reached: string[] = [];
     for (let turn = 0; turn < 12; turn++) {
       await page.keyboard.press('Tab');
@@ -158,7 +98,7 @@ describe('every page', () => {
 describe('without JavaScript', () => {
   it('somebody signs in', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('login'));
+    await page.goto(samples.addressOf('login'));
     await page.getByLabel('User name').fill('demo.user');
     await page.getByLabel('Password').fill('correct horse');
     assert.deepEqual(await submit(page, () => page.keyboard.press('Enter')), {
@@ -173,7 +113,7 @@ describe('without JavaScript', () => {
 
   it('somebody who mistyped finds the name again and the keyboard in the password', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('login, wrong password'));
+    await page.goto(samples.addressOf('login, wrong password'));
     await page.getByRole('alert').getByText('That did not work.').waitFor();
     await page.keyboard.type('correct horse');
     const { fields } = await submit(page, () =>
@@ -187,7 +127,7 @@ describe('without JavaScript', () => {
 
   it('somebody who has to wait reads until when', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('login, busy'));
+    await page.goto(samples.addressOf('login, busy'));
     const alert = await page.getByRole('alert').textContent();
     assert.match(alert ?? '', /try again at 14:36 UTC, in 4 minutes\./);
     const again = page.getByRole('link', { name: 'Try again' });
@@ -196,7 +136,7 @@ describe('without JavaScript', () => {
 
   it('somebody goes back to the app', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('login'));
+    await page.goto(samples.addressOf('login'));
     const cancel = page.getByRole('button', { name: 'Cancel and return to Claude' });
     assert.deepEqual(await submit(page, () => cancel.click()), {
       path: '/mcp/oauth/interaction/u1/cancel',
@@ -206,7 +146,7 @@ describe('without JavaScript', () => {
 
   it('somebody allows less than was asked for', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('consent, verified'));
+    await page.goto(samples.addressOf('consent, verified'));
     await page.getByRole('checkbox', { name: 'Change orders' }).uncheck();
     await page.getByText('3 tools').click();
     await page.getByText('One customer with addresses.').waitFor();
@@ -224,7 +164,7 @@ describe('without JavaScript', () => {
 
   it('the Enter key in a box allows nothing', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('consent, verified'));
+    await page.goto(samples.addressOf('consent, verified'));
     await page.getByRole('checkbox', { name: 'Change orders' }).focus();
     const { fields } = await submit(page, () => page.keyboard.press('Enter'));
     assert.deepEqual(fields.at(-1), ['decision', 'cancel']);
@@ -232,7 +172,7 @@ describe('without JavaScript', () => {
 
   it('somebody else takes over', async () => {
     const page = await open.newPage({ javaScript: false });
-    await page.goto(addressOf('consent, verified'));
+    await page.goto(samples.addressOf('consent, verified'));
     const notYou = page.getByRole('button', { name: 'Not you?' });
     assert.deepEqual(await submit(page, () => notYou.click()), {
       path: '/mcp/oauth/interaction/u1/switch',
@@ -272,16 +212,19 @@ describe('a browser', () => {
 
   it('shows no page inside a frame of another', async () => {
     const page = await open.newPage();
-    for (const name of ['login', 'consent, verified', 'error, failed', 'home']) {
-      await page.goto(addressOf(name, 'app'));
+    const opened: string[] = [];
+    page.on('request', (request) => opened.push(request.url()));
+    for (const name of ['login', 'consent, verified', 'done', 'error, failed', 'home']) {
+      await page.goto(samples.appPageFor(name));
       assert.equal(page.frames().length, 2);
       assert.equal(await page.frames()[1]?.locator('main').count(), 0, name);
     }
+    assert.ok(!opened.some((url) => url.startsWith('cursor:')), 'nor opens an app from there');
   });
 
   it('leaves a web app in touch with the pop-up that it opened', async () => {
     const page = await open.newPage();
-    await page.goto(addressOf('login', 'app').replace('127.0.0.1', 'localhost'));
+    await page.goto(samples.appPageFor('login'));
     const [popup] = await Promise.all([
       page.waitForEvent('popup'),
       page.getByRole('link', { name: 'Connect' }).click(),
@@ -291,39 +234,3 @@ describe('a browser', () => {
     assert.equal(await popup.evaluate('window.opener !== null'), true);
   });
 });
-
-describe('pictures', { skip: process.env['CASTELLAN_PICTURES'] === undefined }, () => {
-  const wanted: [file: string, name: string, width: number, colorScheme: 'light' | 'dark'][] = [
-    ['login.png', 'login', 1280, 'light'],
-    ['consent.png', 'consent, verified', 1280, 'light'],
-    ['consent-dark-390.png', 'consent, scheme', 390, 'dark'],
-    ['home.png', 'home', 1280, 'light'],
-    ['error.png', 'error, redirect', 1280, 'light'],
-  ];
-  for (const [file, name, width, colorScheme] of wanted) {
-    it(file, async () => {
-      await mkdir(pictures, { recursive: true });
-      const page = await open.newPage({ width, colorScheme });
-      await page.goto(addressOf(name));
-      const path = join(pictures, file);
-      await page.screenshot({ path, fullPage: true });
-      assert.ok((await stat(path)).size < MAX_PICTURE_BYTES);
-    });
-  }
-});
-
-/** What is folded away has to be as good as the rest. */
-async function openDetails(page: Page): Promise<void> {
-  // Those of one name would close each other.
-  await page.locator('details').evaluateAll((all) => {
-    for (const one of all) one.removeAttribute('name');
-    for (const one of all) one.setAttribute('open', '');
-  });
-}
-
-async function findViolations(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate<AxeResults>(
-    `axe.run({ resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })`,
-  );
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-}

@@ -210,7 +210,7 @@ export const fr: Texts = {
       'Vous avez annulé, l’application n’a donc aucun accès. Vous pouvez fermer cette fenêtre.',
     mayDo: 'Ce qu’elle peut faire',
     until: 'Échéance',
-    signedInAs: 'Connecté en tant que',
+    signedInAs: 'Compte',
     returnTo: (client: string): Sentence => say`Revenir à ${{ name: client }}`,
   },
 
