@@ -92,6 +92,11 @@ const problems: Texts['problems'] = {
     text: 'Es gab in kurzer Zeit sehr viele Anfragen. Mit Ihrem Konto ist alles in Ordnung.',
     steps: ['Warten Sie einige Minuten.', connectAgain, stillHere],
   }),
+  'login-unavailable': (_: ProblemValues): ProblemText => ({
+    title: 'Gerade kann sich niemand anmelden',
+    text: 'Wir konnten Ihr Passwort nicht prüfen, ob richtig oder falsch. Es wurde nichts weitergegeben.',
+    steps: ['Warten Sie eine Minute.', connectAgain, stillHere],
+  }),
   failed: (_: ProblemValues): ProblemText => ({
     title: 'Hier ist etwas schiefgegangen',
     text: 'Der Fehler liegt bei uns, nicht bei Ihnen. Es wurde nichts weitergegeben.',

@@ -98,6 +98,11 @@ const problems: Texts['problems'] = {
     text: 'Nous avons reçu beaucoup de demandes en peu de temps. Votre compte n’est pas en cause.',
     steps: ['Patientez quelques minutes.', connectAgain, stillHere],
   }),
+  'login-unavailable': (_: ProblemValues): ProblemText => ({
+    title: 'Personne ne peut se connecter pour le moment',
+    text: 'Nous n’avons pas pu vérifier votre mot de passe, qu’il soit juste ou non. Rien n’a été transmis.',
+    steps: ['Patientez une minute.', connectAgain, stillHere],
+  }),
   failed: (_: ProblemValues): ProblemText => ({
     title: 'Un problème est survenu ici',
     text: 'L’erreur vient de nous, pas de vous. Rien n’a été transmis.',
