@@ -113,16 +113,11 @@ async function openInteraction(
 
 /** Somebody else's link is told apart from an old one for the person's sake: both lead nowhere. */
 async function findDetails({ provider }: InteractionParts, ctx: Context): Promise<Interaction> {
-  try {
-    return await provider.interactionDetails(ctx.req, ctx.res);
-  } catch (error) {
-    const isOpenElsewhere =
-      error instanceof errors.SessionNotFound &&
-      (await provider.Interaction.find(String(ctx['params'].uid))) !== undefined;
-    throw isOpenElsewhere
-      ? new AppError('forbidden', 'This page belongs to another browser')
-      : error;
+  if (ctx.cookies.get(provider.cookieName('interaction')) === undefined) {
+    const open = await provider.Interaction.find(String(ctx['params'].uid));
+    if (open !== undefined) throw new AppError('forbidden', 'This page belongs to another browser');
   }
+  return provider.interactionDetails(ctx.req, ctx.res);
 }
 
 async function readStep(parts: InteractionParts, open: Open, step: Step): Promise<URLSearchParams> {

@@ -120,7 +120,10 @@ async function addClient(
   });
 }
 
-/** Whether one more client may register, after making room where that is possible. */
+/**
+ * Whether one more client may register, after making room where that is possible. Each other process on
+ * the same database may add one at the same moment, which is as exact as it needs to be.
+ */
 async function hasRoom({ config }: RegistrationParts, work: Work): Promise<boolean> {
   if ((await countRegisteredClients(work.db)) < config.maxDynamicClients) return true;
   const before = work.now - config.idleClientDays * DAY;
