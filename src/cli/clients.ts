@@ -4,7 +4,6 @@ import { AppError } from '#src/errors.ts';
 import type { ClientId } from '#src/ids.ts';
 import { countLiveTokens, listGrants } from '#src/storage/grants.ts';
 import {
-  findClient,
   insertClient,
   listClients,
   removeClient,
@@ -156,9 +155,7 @@ async function block(id: string, _options: object, command: Command): Promise<vo
   const { isDocumentUrl } = await import('#src/oauth/metadata-document.ts');
   await using opened = await open(await readProject(command));
   const { client, changed } = await opened.store.transaction(async (work) => {
-    if (isDocumentUrl(id) && (await findClient(work.db, id)) === undefined) {
-      await insertDocument(work, id);
-    }
+    if (isDocumentUrl(id)) await insertDocument(work, id);
     return setStatus(work, id, 'blocked');
   });
   const name = visible(client.name);
@@ -174,7 +171,7 @@ async function block(id: string, _options: object, command: Command): Promise<vo
   );
 }
 
-/** A document that nobody has consented to yet, so that there is something to block. */
+/** So that there is something to block, also when nobody has consented to this document yet. */
 async function insertDocument(work: Work, url: string): Promise<void> {
   const client = {
     id: url as ClientId,

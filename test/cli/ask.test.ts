@@ -142,5 +142,12 @@ describe('at a terminal', () => {
       [['Remove ben, for good? [y/N]', 'yes\r']],
     );
     assert.equal(removed.code, 0);
+    const client = await converse(
+      project,
+      ['clients', 'remove', 'cli_good'],
+      [['Remove Good client, for good? [y/N]', 'no\r']],
+    );
+    assert.equal(client.code, 1);
+    assert.match(client.screen, /Nothing was changed/);
   });
 });

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { sql } from 'kysely';
 import type { ClientId } from '#src/ids.ts';
+import { findClient, removeClient } from '#src/storage/clients.ts';
 import {
   countLiveTokens,
+  createGrant,
   findGrant,
   findRememberedGrant,
   listGrants,
   recordGrantUse,
 } from '#src/storage/grants.ts';
-import { revokeGrants } from '#src/storage/revoke.ts';
+import type { Store } from '#src/storage/open.ts';
+import { revokeGrants, type Revoked } from '#src/storage/revoke.ts';
 import { consumeToken, findToken } from '#src/storage/tokens.ts';
 import { disableUser, enableUser, findUserByName, removeUser } from '#src/storage/users.ts';
 import {
@@ -20,6 +24,15 @@ import {
   TestClock,
   testDatabase,
 } from '../support/stores.ts';
+
+/** Resolves when a transaction of this PostgreSQL database waits for a lock. */
+async function somebodyWaits({ db }: Store): Promise<void> {
+  for (;;) {
+    const { rows } = await sql`SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db);
+    if (rows.length > 0) return;
+  }
+}
 
 for (const kind of STORE_KINDS) {
   describe(`grants on ${kind}`, () => {
@@ -145,6 +158,39 @@ for (const kind of STORE_KINDS) {
       );
       assert.equal(await findGrant(store.db, grant.id), undefined);
       assert.equal(await store.readAccess(grant.id, 'k1'), undefined);
+    });
+
+    it('go with their client, also one that is being made meanwhile', async () => {
+      await using database = await testDatabase(kind);
+      const [maker, remover] = [await database.open(), await database.open()];
+      const user = await makeUser(maker);
+      const clientId = await makeClient(maker);
+      const client = await findClient(maker.db, clientId);
+      assert.ok(client);
+      let removal: Promise<Revoked[]> | undefined;
+      const made = await maker.transaction(async (work) => {
+        const grant = await createGrant(work, {
+          userId: user.id,
+          userName: user.name,
+          clientId,
+          clientName: 'Test client',
+          redirectUri: 'https://app.example/cb',
+          redirectHost: 'app.example',
+          privileges: [],
+          offered: [],
+          expiresAt: work.now + 1_000_000,
+        });
+        removal = remover.transaction((other) => removeClient(other, 'cli', client));
+        // On SQLite the removal cannot even begin.
+        if (kind === 'postgres') await somebodyWaits(maker);
+        return grant;
+      });
+      const revoked = (await removal) ?? [];
+      assert.deepEqual(
+        revoked.map((one) => one.grantId),
+        [made.id],
+      );
+      assert.equal(await findGrant(maker.db, made.id), undefined);
     });
 
     it('note their last use', async () => {
