@@ -68,7 +68,7 @@ export function isFailure(value: Resumption | RpcFailure): value is RpcFailure {
 export class ModernAsker implements Asker {
   readonly #parts: ModernAskParts;
   readonly #call: AskedCall;
-  readonly #callDigest: string;
+  readonly #callName: string;
   readonly #answered: RequestState['answered'] = [];
   #earlier: Promise<RequestState | undefined> | undefined;
   #open: Question | undefined;
@@ -79,7 +79,7 @@ export class ModernAsker implements Asker {
   constructor(parts: ModernAskParts, call: AskedCall, args: unknown) {
     this.#parts = parts;
     this.#call = call;
-    this.#callDigest = digest(stableJson([call.grantId, call.tool, call.sent, args]));
+    this.#callName = digest(stableJson([call.grantId, call.tool, call.sent, args]));
   }
 
   get ending(): Ending | undefined {
@@ -101,9 +101,9 @@ export class ModernAsker implements Asker {
     return {
       inputRequests: { [this.#keyOf(open)]: { method: 'elicitation/create', params } },
       requestState: this.#parts.codec.seal({
-        call: this.#callDigest,
+        call: this.#callName,
         answered: this.#answered,
-        open: open.digest,
+        open: open.name,
       }),
     };
   }
@@ -122,7 +122,7 @@ export class ModernAsker implements Asker {
       else this.#cannotAsk = true;
       throw new Error('the call ends here until the person has answered');
     }
-    this.#answered.push({ question: question.digest, answer: known });
+    this.#answered.push({ question: question.name, answer: known });
     return known;
   }
 
@@ -132,13 +132,13 @@ export class ModernAsker implements Asker {
     const state = await (this.#earlier ??= this.#redeem());
     if (state === undefined) return undefined;
     const before = state.answered[at];
-    if (before?.question === question.digest) return before.answer;
+    if (before?.question === question.name) return before.answer;
     if (before !== undefined) {
       // The tool asks something else than before: nothing from here on was answered.
       this.#earlier = Promise.resolve(undefined);
       return undefined;
     }
-    if (at !== state.answered.length || state.open !== question.digest) return undefined;
+    if (at !== state.answered.length || state.open !== question.name) return undefined;
     const given = elicitResponse(this.#call.resumption.responses[this.#keyOf(question)]);
     return given?.action === 'accept' && !question.accepts(given.content) ? undefined : given;
   }
@@ -146,7 +146,7 @@ export class ModernAsker implements Asker {
   /** The state, if it belongs to this call and nobody used it before. */
   async #redeem(): Promise<RequestState | undefined> {
     const { state } = this.#call.resumption;
-    if (state === undefined || state.call !== this.#callDigest) return undefined;
+    if (state === undefined || state.call !== this.#callName) return undefined;
     return (await this.#parts.spend(state.nonce, state.expiresAt)) ? state : undefined;
   }
 }

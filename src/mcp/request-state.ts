@@ -13,6 +13,7 @@ import { newSecret, type Random } from '#src/ids.ts';
 
 const LIFETIME_MS = 10 * MINUTE;
 const LONGEST = 65_536;
+const SIGNATURE = /^[A-Za-z0-9_-]{43}$/;
 
 const answer = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('accept'), content: z.record(z.string(), z.unknown()) }),
@@ -64,8 +65,7 @@ export function createRequestStateCodec(parts: {
     unseal(text) {
       const [payload = '', mac = '', ...rest] = text.length > LONGEST ? [] : text.split('.');
       const shown = Buffer.from(mac, 'base64url');
-      // Only the one spelling that was sent.
-      if (rest.length > 0 || shown.toString('base64url') !== mac) return 'altered';
+      if (rest.length > 0 || !SIGNATURE.test(mac)) return 'altered';
       const isOurs = keys
         .deriveAll('ask')
         .map((key) => sign(key, payload))

@@ -17,8 +17,8 @@ export interface Question {
   message: string;
   /** The form: an object of plain fields (MCP, elicitation/create `requestedSchema`). */
   schema: JsonSchema;
-  /** Over all that the answer belongs to beside tool and arguments: message, form and `bind`. */
-  digest: string;
+  /** Made of all that the answer belongs to beside tool and arguments: message, form and `bind`. */
+  name: string;
   /** Whether these values fill in the form. */
   accepts(content: unknown): boolean;
 }
@@ -80,7 +80,7 @@ function question(asked: Asked): Question {
     key,
     message,
     schema,
-    digest: digest(stableJson([message, schema, bind ?? null])),
+    name: digest(stableJson([message, schema, bind ?? null])),
     accepts: (content) => form.safeParse(content).success,
   };
 }
