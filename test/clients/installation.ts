@@ -13,7 +13,7 @@ import {
 import { createPerson, type Page, type Person, type Site } from '../support/person.ts';
 import { ASSERTION_TYPE, assertionOf } from '../support/signer.ts';
 import { discover, readChallenge, type Found } from './discovery.ts';
-import { useServer } from './mcp.ts';
+import { McpSide } from './mcp.ts';
 import type { ClientPlay, Registering } from './play.ts';
 import { fromPage, fromProgram, pathOf } from './wire.ts';
 
@@ -34,6 +34,7 @@ export class Installation {
   readonly site: Site;
   readonly send: Send;
   readonly person: Person;
+  readonly #mcp: McpSide;
   #found: Found | undefined;
   #oauth: OAuthClient | undefined;
   #return: Return | undefined;
@@ -46,6 +47,7 @@ export class Installation {
     this.site = site;
     this.send = page === undefined ? fromProgram(site, sends) : fromPage(site, page, sends);
     this.person = createPerson(site);
+    this.#mcp = new McpSide(this.send, play);
   }
 
   get found(): Found {
@@ -62,7 +64,7 @@ export class Installation {
 
   /** Uses the MCP URL without a token, and follows the challenge. */
   async discover(): Promise<Found> {
-    const challenge = readChallenge(await useServer(this.send, this.play, undefined));
+    const challenge = readChallenge(await this.#mcp.callTool(undefined));
     const { looksFor, revision } = this.play;
     this.#found = await discover(this.send, this.site, { challenge, looksFor, revision });
     return this.#found;
@@ -120,7 +122,7 @@ export class Installation {
 
   /** Calls a tool. */
   call(accessToken = this.tokens.accessToken): Promise<Answer> {
-    return useServer(this.send, this.play, accessToken);
+    return this.#mcp.callTool(accessToken);
   }
 
   /** All the way to tokens. */
