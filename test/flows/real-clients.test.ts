@@ -57,7 +57,7 @@ const viaVersion1: Connect = async (url, token, answer) => {
   const transport = new TransportV1(new URL(url), { requestInit: { headers } });
   const client = new ClientV1(INFO, CAPABILITIES);
   client.setRequestHandler(ElicitRequestSchema, async () => answer());
-  await client.connect(transport as Parameters<ClientV1['connect']>[0]);
+  await client.connect(transport);
   return {
     version: transport.protocolVersion,
     listTools: async () => (await client.listTools()).tools.map((one) => one.name),
