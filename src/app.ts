@@ -24,6 +24,7 @@ import { createMcpEndpoint, type McpHandler } from '#src/mcp/endpoint.ts';
 import { Mailbox } from '#src/mcp/mailbox.ts';
 import type { TransportRules } from '#src/mcp/ladder.ts';
 import { createRequestStateCodec } from '#src/mcp/request-state.ts';
+import { createSeats } from '#src/mcp/seats.ts';
 import { createAuthorizationServer } from '#src/oauth/authorization-server.ts';
 import { systemFetchPorts, type FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { serverUrls, type ServerUrls } from '#src/oauth/urls.ts';
@@ -185,6 +186,14 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
     },
     acceptBareRequests: config.mcp.acceptBareRequests,
     authenticator,
+    seats: createSeats({
+      store,
+      idleMs: config.mcp.accessSessionIdleSeconds * SECOND,
+      seats: config.mcp.maxSessions,
+      requestsPerMinute: config.quotas.requestsPerMinutePerSession,
+      onSession: config.mcp.onSession,
+      emit,
+    }),
     modern: {
       ...common,
       ask: {

@@ -133,7 +133,40 @@ const login = z.strictObject({
   windowSeconds: seconds('The window, and how long the refusal lasts.').default(900),
 });
 
+/** A new access session, as a project's hook gets it. */
+export interface OpeningSession {
+  user: { id: string; name: string; roles: readonly string[] };
+  client: { id: string; name: string };
+  /** From where the first request came. */
+  address: string;
+  /** What tools find in `ctx.session.storage`. */
+  storage: { set(key: string, value: unknown): Promise<void> };
+}
+
+/** Runs once for a new access session, before its first request is served. */
+export type SessionHook = (session: OpeningSession) => Promise<void> | void;
+
+const sessionHook = z.custom<SessionHook>(
+  (value) => typeof value === 'function',
+  'a function, which only castellan.config.ts can hold',
+);
+
+const quotas = z.strictObject({
+  requestsPerMinutePerSession: count(
+    'Requests a minute in one access session; past it 429. Any number unless set.',
+  ).optional(),
+});
+
 const mcp = z.strictObject({
+  onSession: sessionHook
+    .optional()
+    .describe('Runs once for a new access session, before its first request is served.'),
+  maxSessions: count(
+    'Access sessions at once; past it a new one gets 503. Any number unless set.',
+  ).optional(),
+  accessSessionIdleSeconds: seconds('After how long without use an access session ends.').default(
+    3_600,
+  ),
   enabled: z.boolean().default(true).describe('Off: /mcp answers 404.'),
   allowedOrigins: z
     .array(z.string().min(1))
@@ -176,6 +209,7 @@ export const configSchema = z.strictObject({
   oauth: oauth.prefault({}),
   login: login.prefault({}),
   mcp: mcp.prefault({}),
+  quotas: quotas.prefault({}),
 });
 
 /** The configuration as a project writes it. */

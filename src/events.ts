@@ -21,6 +21,7 @@ export type Event =
   | { type: 'oauth.error'; endpoint: string; error: string; reason: string | undefined }
   | { type: 'token.issued'; grantId: GrantId; kind: 'code' | 'refresh' | 'retry' }
   | { type: 'grant.revoked'; grantId: GrantId; reason: string }
+  | { type: 'session.refused'; userId: UserId; address: string }
   | { type: 'request.denied'; reason: string; address: string; requestId: string }
   | {
       type: 'tool.called';

@@ -6,6 +6,7 @@ type Branded<Name extends string> = string & { readonly [brand]: Name };
 export type UserId = Branded<'UserId'>;
 export type ClientId = Branded<'ClientId'>;
 export type GrantId = Branded<'GrantId'>;
+export type AccessSessionId = Branded<'AccessSessionId'>;
 
 /** Where randomness comes from: `size` unpredictable bytes. */
 export type Random = (size: number) => Buffer;
@@ -13,7 +14,7 @@ export type Random = (size: number) => Buffer;
 export const systemRandom: Random = randomBytes;
 
 /** A new identifier: a prefix that says what it names and 120 random bits, safe in a shell and a URL. */
-export function newId(prefix: 'usr' | 'cli' | 'gr' | 'chain', random: Random): string {
+export function newId(prefix: 'usr' | 'cli' | 'gr' | 'acs' | 'chain', random: Random): string {
   return `${prefix}_${random(15).toString('hex')}`;
 }
 

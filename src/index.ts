@@ -1,6 +1,13 @@
 /** What projects import. Nothing else of this package is a promise. */
 export { defineConfig } from './config.ts';
-export type { ConfigInput, LoginAttempt, LoginHook, LoginSubject } from './config.ts';
+export type {
+  ConfigInput,
+  LoginAttempt,
+  LoginHook,
+  LoginSubject,
+  OpeningSession,
+  SessionHook,
+} from './config.ts';
 export { content, tool, toolError } from '#src/tools/define.ts';
 export { choice } from '#src/tools/form.ts';
 export type {

@@ -8,6 +8,8 @@ export interface Principal {
   user: { id: UserId; name: string; roles: readonly string[] };
   client: { id: ClientId; name: string };
   grantId: GrantId;
+  /** The access session as it was read with the grant; it may be over. */
+  session: AccessRecord['session'];
   /** What was consented to, as it was. */
   granted: readonly string[];
   /** What that amounts to now: with includes, and never more than the person holds. */
@@ -54,6 +56,7 @@ export function principalsFor(access: Access): (record: AccessRecord) => Princip
       user: { id: record.userId, name: record.userName, roles },
       client: { id: record.clientId, name: record.clientName },
       grantId: record.grantId,
+      session: record.session,
       granted,
       effective,
       attainable,

@@ -1,4 +1,4 @@
-import type { ClientId, GrantId, UserId } from '#src/ids.ts';
+import type { AccessSessionId, ClientId, GrantId, UserId } from '#src/ids.ts';
 
 /*
  * A grant: what one person allowed one installation of one client to do, until when. It is the
@@ -61,6 +61,8 @@ export interface AccessRecord {
   expiresAt: number;
   revokedAt: number | null;
   lastUsedAt: number | null;
+  /** The access session of this person in this client, if there is one; it may be over. */
+  session: { id: AccessSessionId; isOpen: boolean; expiresAt: number } | undefined;
   /** State of the key that signed the token; null when the store does not know it. */
   keyStatus: 'active' | 'retiring' | 'dropped' | null;
   keyRetiresAt: number | null;

@@ -20,6 +20,7 @@ import {
   type SessionExchange,
   type SessionParts,
 } from './session-era.ts';
+import type { Seats } from './seats.ts';
 import { listen } from './session-stream.ts';
 
 /*
@@ -37,6 +38,7 @@ export interface EndpointParts {
   authenticator: Authenticator;
   modern: ModernParts;
   sessions: SessionParts;
+  seats: Seats;
   emit: Emit;
 }
 
@@ -178,7 +180,10 @@ async function asKnown(
   );
   if (!authentication.ok) return deny(parts, exchange, authentication);
   const { principal, recheck } = authentication;
-  const reason = await serve({ request, principal, reply, requestId, recheck });
+  const admission = await parts.seats.admit(principal, caller.address);
+  if (!admission.ok) return reply.failure(admission.failure);
+  const { storage } = admission;
+  const reason = await serve({ request, principal, reply, requestId, recheck, storage });
   if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });
 }
 

@@ -16,6 +16,7 @@ import {
   type OpenQuestion,
 } from './modern-ask.ts';
 import type { Reply } from './reply.ts';
+import type { SessionStorage } from './session-storage.ts';
 
 /*
  * The methods of the modern era. Each request stands alone: no session, no state from one to the
@@ -36,6 +37,7 @@ export interface ModernCall {
   principal: Principal;
   reply: Reply;
   requestId: string;
+  storage: SessionStorage;
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
   recheck: WatchedGrant['recheck'];
@@ -108,6 +110,7 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
     arguments: args,
     principal,
     requestId,
+    session: { storage: call.storage },
     signal: watch.signal,
     progress: progressReporter(request, reply),
     asker: (read) => (asker = new ModernAsker(parts.ask, asked, read)),

@@ -10,6 +10,7 @@ import { invalidParams, progressReporter, unknownTool, type MethodParts } from '
 import type { Reply } from './reply.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 import { SessionAsker, type SessionAskParts } from './session-ask.ts';
+import type { SessionStorage } from './session-storage.ts';
 
 /*
  * The methods of the session era. The session stands and the caller is known before anything here
@@ -25,6 +26,7 @@ export interface SessionCall {
   principal: Principal;
   reply: Reply;
   requestId: string;
+  storage: SessionStorage;
   recheck: WatchedGrant['recheck'];
 }
 
@@ -86,7 +88,7 @@ async function callTool(
   call: SessionCall,
   request: RpcRequest,
 ): Promise<Answered> {
-  const { session, principal, reply, requestId, recheck } = call;
+  const { session, principal, reply, requestId, recheck, storage } = call;
   const { name, arguments: args } = request.params;
   if (typeof name !== 'string')
     return { kind: 'failure', failure: invalidParams('name is the name of a tool') };
@@ -101,6 +103,7 @@ async function callTool(
     arguments: args,
     principal,
     requestId,
+    session: { storage },
     signal,
     progress: progressReporter(request, reply),
     asker: () => new SessionAsker(parts.ask, { session, reply, signal }),

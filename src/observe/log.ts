@@ -59,6 +59,7 @@ function levelOf(event: Event): Level {
     case 'tools.warning':
     case 'roles.warning':
     case 'login.throttled':
+    case 'session.refused':
     case 'grant.revoked':
     case 'http.refused':
       return 'warn';

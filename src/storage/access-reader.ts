@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type pg from 'pg';
 import { AppError } from '#src/errors.ts';
 import type { AccessRecord } from '#src/grants/grant.ts';
-import type { ClientId, GrantId, UserId } from '#src/ids.ts';
+import type { AccessSessionId, ClientId, GrantId, UserId } from '#src/ids.ts';
 
 /*
  * The check of every request: one read by primary key that returns all that the decision needs.
@@ -30,16 +30,21 @@ interface AccessRow {
   user_status: AccessRecord['userStatus'];
   client_name: string;
   client_status: AccessRecord['clientStatus'];
+  session_id: string | null;
+  session_opened_at: number | null;
+  session_expires_at: number | null;
   key_status: AccessRecord['keyStatus'];
   retires_at: number | null;
 }
 
 const COLUMNS = `g.id, g.user_id, g.client_id, g.privileges, g.expires_at, g.revoked_at, g.last_used_at,
   u.name AS user_name, u.roles, u.privileges AS user_privileges, u.status AS user_status,
-  g.client_name, c.status AS client_status, k.status AS key_status, k.retires_at`;
-const JOINS = 'JOIN users u ON u.id = g.user_id JOIN clients c ON c.id = g.client_id';
+  g.client_name, c.status AS client_status,
+  s.id AS session_id, s.opened_at AS session_opened_at, s.expires_at AS session_expires_at, k.status AS key_status, k.retires_at`;
+const JOINS = `JOIN users u ON u.id = g.user_id JOIN clients c ON c.id = g.client_id
+  LEFT JOIN access_sessions s ON s.key = 'oauth ' || g.user_id || ' ' || g.client_id`;
 
-/** By the primary keys of grants, users, clients and signing_keys. */
+/** By the primary keys of grants, users, clients and signing_keys, and the key of access_sessions. */
 export function sqliteAccessReader(reader: DatabaseSync): ReadAccess {
   let statement: StatementSync | undefined;
   return (grantId, kid) => {
@@ -109,8 +114,18 @@ function toRecord(row: AccessRow): AccessRecord {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    session: sessionOf(row),
     keyStatus: row.key_status,
     keyRetiresAt: row.retires_at,
+  };
+}
+
+function sessionOf(row: AccessRow): AccessRecord['session'] {
+  if (row.session_id === null) return undefined;
+  return {
+    id: row.session_id as AccessSessionId,
+    isOpen: row.session_opened_at !== null,
+    expiresAt: row.session_expires_at ?? 0,
   };
 }
 

@@ -11,7 +11,8 @@ const DOCUMENT_KEPT_MS = 31 * DAY;
 /**
  * Deletes up to `limit` expired rows of each kind; returns how many went.
  * Indexes tokens_expiry, browser_sessions_expiry, artifacts_expiry, throttles_expiry,
- * metadata_documents_fresh, protocol_sessions_expiry, session_mail_expiry.
+ * metadata_documents_fresh, protocol_sessions_expiry, session_mail_expiry,
+ * access_sessions_expiry.
  */
 export async function deleteExpired(
   db: Kysely<Database>,
@@ -66,6 +67,13 @@ export async function deleteExpired(
         .limit(limit),
     )
     .executeTakeFirst();
+  const accessSessions = await db
+    .deleteFrom('access_sessions')
+    .where('id', 'in', (eb) =>
+      eb.selectFrom('access_sessions').select('id').where('expires_at', '<=', now).limit(limit),
+    )
+    .where('expires_at', '<=', now)
+    .executeTakeFirst();
   const mail = await db
     .deleteFrom('session_mail')
     .where('ref', 'in', (eb) =>
@@ -75,7 +83,7 @@ export async function deleteExpired(
     .executeTakeFirst();
   return (
     tokens +
-    Number(protocolSessions.numDeletedRows + mail.numDeletedRows) +
+    Number(protocolSessions.numDeletedRows + accessSessions.numDeletedRows + mail.numDeletedRows) +
     Number(documents.numDeletedRows) +
     Number(sessions.numDeletedRows + artifacts.numDeletedRows + throttles.numDeletedRows)
   );

@@ -71,13 +71,20 @@ async function createVersionTable(db: Kysely<Database>): Promise<void> {
     .execute();
 }
 
-/** Takes the row's lock (an update does, on every engine) and reads the version under it. */
-async function lockVersion(tx: Transaction<Database>): Promise<number> {
+/**
+ * Takes the lock of the one row that every process knows, until the transaction ends: what must be
+ * done by one after the other is done under it. An update locks on every engine.
+ */
+export async function lockRow(tx: Kysely<Database>): Promise<void> {
   await tx
     .updateTable('schema_version')
     .set((eb) => ({ version: eb.ref('version') }))
     .where('id', '=', 1)
     .execute();
+}
+
+async function lockVersion(tx: Transaction<Database>): Promise<number> {
+  await lockRow(tx);
   const row = await tx
     .selectFrom('schema_version')
     .select('version')

@@ -108,6 +108,27 @@ export interface SigningKeyTable {
   retires_at: number | null;
 }
 
+/** Who uses the server just now: one for a person in a client. */
+export interface AccessSessionTable {
+  id: string;
+  /** What makes it one: how the caller is known. */
+  key: string;
+  user_id: string;
+  client_id: string;
+  client_name: string;
+  /** The grant under which it was used last. */
+  grant_id: string;
+  /** From where it was opened. */
+  address: string;
+  /** What the project keeps in it. */
+  storage: string;
+  created_at: number;
+  /** null until the project's hook is done with it. */
+  opened_at: number | null;
+  last_used_at: number;
+  expires_at: number;
+}
+
 /** Sessions of the older MCP revisions. */
 export interface ProtocolSessionTable {
   digest: string;
@@ -161,6 +182,7 @@ export interface Database {
   metadata_documents: MetadataDocumentTable;
   throttles: ThrottleTable;
   signing_keys: SigningKeyTable;
+  access_sessions: AccessSessionTable;
   protocol_sessions: ProtocolSessionTable;
   session_mail: SessionMailTable;
   audit: AuditTable;

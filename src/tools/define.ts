@@ -18,6 +18,16 @@ export interface ToolAnnotations {
 export interface ToolContext {
   user: { id: string; name: string; roles: readonly string[] };
   client: { id: string; name: string };
+  /** The caller's access session: what it keeps is there at their next call, on every server. */
+  session: {
+    storage: {
+      /** The value under a key, or undefined. */
+      get(key: string): Promise<unknown>;
+      /** Keeps a JSON value. 65,536 characters in all. */
+      set(key: string, value: unknown): Promise<void>;
+      delete(key: string): Promise<void>;
+    };
+  };
   /** What the grant amounts to, with includes and what the tool's `promote` adds. */
   privileges: ReadonlySet<string>;
   /** Aborted when the caller has gone or the call took too long. */

@@ -20,6 +20,7 @@ export interface ToolCall {
   arguments: unknown;
   principal: Principal;
   requestId: string;
+  session: ToolContext['session'];
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
   progress: ToolContext['progress'];
@@ -183,6 +184,7 @@ function toolContext(
   return {
     user: principal.user,
     client: principal.client,
+    session: call.session,
     privileges: promoted ? principal.effective.union(promoted) : principal.effective,
     signal,
     progress: call.progress,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { digest } from '#src/ids.ts';
+import { digest, type ClientId, type GrantId } from '#src/ids.ts';
+import { openAccessSession } from '#src/storage/access-sessions.ts';
 import { saveBrowserSession } from '#src/storage/browser-sessions.ts';
 import type { Store } from '#src/storage/open.ts';
 import { findUserByName } from '#src/storage/users.ts';
@@ -9,9 +10,10 @@ import { cliAudit, ENGINES, HOUR_MS, makeProject, seed } from './support.ts';
 
 interface SessionJson {
   id: string;
-  user: string;
   kind: string;
-  signedInAt: string;
+  user: string;
+  clientName: string | null;
+  startedAt: string;
   lastUsedAt: string | null;
   expiresAt: string;
 }
@@ -67,9 +69,10 @@ for (const engine of ENGINES) {
       assert.match(sessions[0]?.id ?? '', /^ses_[0-9a-f]{18}$/);
       assert.deepEqual(sessions[0], {
         id: sessions[0]?.id,
-        user: 'ana',
         kind: 'browser',
-        signedInAt: new Date(at).toISOString(),
+        user: 'ana',
+        clientName: null,
+        startedAt: new Date(at).toISOString(),
         lastUsedAt: new Date(at + 1).toISOString(),
         expiresAt: new Date(at + 12 * HOUR_MS).toISOString(),
       });
@@ -77,7 +80,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(bens, sessions.slice(1));
       assert.match(
         (await project.cli(['sessions', 'list'])).stdout,
-        /^ID +USER +KIND .*\nses_\w+ +ana +browser /,
+        /^ID +KIND +USER .*\nses_\w+ +browser +ana /,
       );
     });
 
@@ -110,6 +113,40 @@ for (const engine of ENGINES) {
   });
 }
 
+describe('sessions of apps', () => {
+  it('are listed with those of browsers, and closed', async () => {
+    await using project = await makeProject();
+    const { store } = await seed(project);
+    const user = await findUserByName(store.db, 'ana');
+    assert.ok(user);
+    const opened = await store.transaction((work) =>
+      openAccessSession(work, {
+        user,
+        client: { id: 'cli_1' as ClientId, name: 'Notes app' },
+        grantId: 'gr_1' as GrantId,
+        address: '127.0.0.1',
+        expiresAt: work.now + HOUR_MS,
+        seats: undefined,
+        isOpen: true,
+      }),
+    );
+    assert.ok(opened.kind === 'new');
+    await signIn(store, { uid: 'u1', user: 'ana', hoursAgo: 2 });
+    const sessions = await project.json<SessionJson[]>(['sessions', 'list']);
+    assert.deepEqual(
+      sessions.map((one) => [one.kind, one.user, one.clientName]),
+      [
+        ['access', 'ana', 'Notes app'],
+        ['browser', 'ana', null],
+      ],
+    );
+    const closed = await project.json(['sessions', 'close', opened.id]);
+    assert.deepEqual(closed, { closed: [sessions[0]] });
+    assert.deepEqual(await project.json(['sessions', 'list']), [sessions[1]]);
+    assert.deepEqual(await cliAudit(store), ['session.closed ana']);
+  });
+});
+
 describe('sessions close', () => {
   it('wants one session or one user, and is 3 when there is none', async () => {
     await using project = await makeProject();
@@ -131,6 +168,6 @@ describe('sessions close', () => {
     await using project = await makeProject();
     const { code, stdout, stderr } = await project.cli(['sessions', 'list']);
     assert.deepEqual([code, stdout], [0, '']);
-    assert.match(stderr, /Nobody is signed in/);
+    assert.match(stderr, /There are no sessions/);
   });
 });

@@ -51,6 +51,13 @@ const context: ToolContext = {
   signal: new AbortController().signal,
   progress: async (done, total) => void steps.push([done, total]),
   log: { info() {}, warn() {}, error() {} },
+  session: {
+    storage: {
+      get: () => assert.fail('nothing is kept'),
+      set: () => assert.fail('nothing is kept'),
+      delete: () => assert.fail('nothing is kept'),
+    },
+  },
   ask: () => assert.fail('nobody is there to ask'),
   confirm: () => assert.fail('nobody is there to ask'),
 };

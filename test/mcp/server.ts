@@ -9,7 +9,7 @@ import type { Principal } from '#src/credentials/principal.ts';
 import type { Event } from '#src/events.ts';
 import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, type Caller } from '#src/http/caller.ts';
-import type { ClientId, GrantId, UserId } from '#src/ids.ts';
+import type { AccessSessionId, ClientId, GrantId, UserId } from '#src/ids.ts';
 import { createMcpEndpoint, type EndpointParts } from '#src/mcp/endpoint.ts';
 import { tool, type Tool } from '#src/tools/define.ts';
 import { compileTool, toolSet } from '#src/tools/tool-set.ts';
@@ -42,6 +42,14 @@ export const ANNA: Principal = {
   granted: ['reader'],
   effective: new Set(['reader']),
   attainable: new Set(['reader', 'writer']),
+  session: undefined,
+};
+
+const SESSION = 'acs_1' as AccessSessionId;
+const NO_STORAGE = {
+  get: () => assert.fail('nothing is kept'),
+  set: () => assert.fail('nothing is kept'),
+  delete: () => assert.fail('nothing is kept'),
 };
 
 /** Knows one credential; every other one has expired. Its grant counts unless `recheck` says otherwise. */
@@ -153,6 +161,7 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       },
       isDeveloping,
     },
+    seats: { admit: async () => ({ ok: true, session: SESSION, storage: NO_STORAGE }) },
     sessions: {
       // Whoever opens sessions starts a whole server, with a store: session.test.ts.
       get store(): never {

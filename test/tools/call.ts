@@ -34,11 +34,18 @@ export function principal(granted: string[], attainable = granted): Principal {
     user: { id: 'usr_1' as UserId, name: 'anna', roles: ['clerk'] },
     client: { id: 'cli_1' as ClientId, name: 'App' },
     grantId: 'gr_1' as GrantId,
+    session: undefined,
     granted,
     effective: ACCESS.closure(granted),
     attainable: ACCESS.closure(attainable),
   };
 }
+
+const NO_STORAGE = {
+  get: () => assert.fail('nothing is kept'),
+  set: () => assert.fail('nothing is kept'),
+  delete: () => assert.fail('nothing is kept'),
+};
 
 export interface Invocation {
   outcome: Outcome;
@@ -69,6 +76,7 @@ export async function call(
       arguments: {},
       principal: principal(['reader']),
       requestId: 'r1',
+      session: { storage: NO_STORAGE },
       signal: new AbortController().signal,
       progress: async () => {},
       asker: () => ({ ending: undefined, ask: () => assert.fail('nobody can be asked') }),

@@ -1,9 +1,39 @@
 import type { Kysely } from 'kysely';
 import type { Dialect } from '#src/storage/dialect.ts';
 
-/** Sessions of the older MCP revisions, and what their processes tell one another. */
+/** Access sessions; sessions of the older MCP revisions, and what their processes tell one another. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const time = dialect === 'postgres' ? 'bigint' : 'integer';
+  await db.schema
+    .createTable('access_sessions')
+    .addColumn('id', 'text', (c) => c.primaryKey())
+    .addColumn('key', 'text', (c) => c.notNull().unique())
+    .addColumn('user_id', 'text', (c) => c.notNull().references('users.id').onDelete('cascade'))
+    .addColumn('client_id', 'text', (c) => c.notNull())
+    .addColumn('client_name', 'text', (c) => c.notNull())
+    .addColumn('grant_id', 'text', (c) => c.notNull())
+    .addColumn('address', 'text', (c) => c.notNull())
+    .addColumn('storage', 'text', (c) => c.notNull())
+    .addColumn('created_at', time, (c) => c.notNull())
+    .addColumn('opened_at', time)
+    .addColumn('last_used_at', time, (c) => c.notNull())
+    .addColumn('expires_at', time, (c) => c.notNull())
+    .execute();
+  await db.schema
+    .createIndex('access_sessions_expiry')
+    .on('access_sessions')
+    .column('expires_at')
+    .execute();
+  await db.schema
+    .createIndex('access_sessions_user')
+    .on('access_sessions')
+    .column('user_id')
+    .execute();
+  await db.schema
+    .createIndex('access_sessions_grant')
+    .on('access_sessions')
+    .column('grant_id')
+    .execute();
   await db.schema
     .createTable('protocol_sessions')
     .addColumn('digest', 'text', (c) => c.primaryKey())
