@@ -25,6 +25,7 @@ import { Mailbox } from '#src/mcp/mailbox.ts';
 import type { TransportRules } from '#src/mcp/ladder.ts';
 import { createRequestStateCodec } from '#src/mcp/request-state.ts';
 import { createSeats } from '#src/mcp/seats.ts';
+import { McpSwitch } from '#src/mcp/switch.ts';
 import { createAuthorizationServer } from '#src/oauth/authorization-server.ts';
 import { systemFetchPorts, type FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { serverUrls, type ServerUrls } from '#src/oauth/urls.ts';
@@ -81,11 +82,12 @@ export function createApp(parts: AppParts): RequestHandler {
     host: new URL(urls.origin).host,
     mcpUrl: urls.resource,
   });
-  const rules = transportRules(config, urls);
   const { store, access } = parts;
+  const mcpSwitch = new McpSwitch(store, config.mcp.enabled);
+  const rules = transportRules(config, urls, mcpSwitch);
   const authenticator = createAuthenticator({ store, verifier, access });
   const mcp = mcpEndpoint(parts, { urls, authenticator, rules });
-  const site = siteHandler({ parts, urls, verifier, inspector: authenticator, renderer });
+  const site = siteHandler({ parts, urls, verifier, inspector: authenticator, renderer, rules });
   const readCaller = createCallerReader(config.trustedProxies);
   return (request, response) => {
     const caller = readCaller(request);
@@ -147,9 +149,9 @@ function refuse(response: ServerResponse, { status, description }: Refusal): voi
 }
 
 /** Which ways to `/mcp` are served; of them the Host counts for everything else too. */
-function transportRules(config: Config, urls: ServerUrls): TransportRules {
+function transportRules(config: Config, urls: ServerUrls, mcpSwitch: McpSwitch): TransportRules {
   return {
-    enabled: config.mcp.enabled,
+    isEnabled: () => mcpSwitch.isOn,
     allowInsecureHttp: config.allowInsecureHttp,
     allowedHosts: new Set(lowerCase(config.mcp.allowedHosts ?? [new URL(urls.origin).host])),
     allowedOrigins: new Set(config.mcp.allowedOrigins ?? [urls.origin]),
@@ -213,6 +215,7 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
 }
 
 interface SiteOptions {
+  rules: TransportRules;
   parts: AppParts;
   urls: ServerUrls;
   verifier: AccessTokenVerifier;
@@ -221,13 +224,13 @@ interface SiteOptions {
 }
 
 /** Everything but `/mcp`, on Koa. */
-function siteHandler({ parts, urls, verifier, inspector, renderer }: SiteOptions) {
+function siteHandler({ parts, urls, verifier, inspector, renderer, rules }: SiteOptions) {
   const { config, store, emit } = parts;
   const callers = new WeakMap<IncomingMessage, Caller>();
   const site: SiteParts = {
     renderer,
     toolCount: () => parts.tools().sorted.length,
-    mcpEnabled: config.mcp.enabled,
+    isMcpEnabled: rules.isEnabled,
     isReady: () => isReady(store),
   };
   const app = new Koa({ proxy: true });

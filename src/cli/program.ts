@@ -5,6 +5,7 @@ import { addClients } from './clients.ts';
 import { addGrants } from './grants.ts';
 import { addInit } from './init.ts';
 import { addKeys } from './keys.ts';
+import { addMcp } from './mcp.ts';
 import { addMigrate } from './migrate.ts';
 import { printError, visibleLines } from './output.ts';
 import { addRoles } from './roles.ts';
@@ -25,6 +26,7 @@ const GROUPS = [
   addGrants,
   addClients,
   addSessions,
+  addMcp,
   addKeys,
   addRoles,
   addMigrate,

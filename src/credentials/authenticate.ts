@@ -21,6 +21,8 @@ export type Denial =
   | 'malformed_header'
   | TokenProblem
   | AccessDenial
+  /** The endpoint was switched off; a new request finds nothing. */
+  | 'mcp_disabled'
   | 'no_privileges';
 
 export type Authentication =
@@ -97,6 +99,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator & 
       if (typeof verified === 'string') return deny(verified, true);
       const reading = await read(verified);
       if (reading.denial !== undefined) return deny(reading.denial, true);
+      if (!reading.record.isServing) return deny('mcp_disabled', true);
       noteUse(reading.record, address);
       const recheck = async (): Promise<Denial | undefined> => (await read(verified)).denial;
       return { ok: true, principal: reading.principal, recheck };

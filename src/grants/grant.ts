@@ -61,6 +61,8 @@ export interface AccessRecord {
   expiresAt: number;
   revokedAt: number | null;
   lastUsedAt: number | null;
+  /** Whether the endpoint is switched on. */
+  isServing: boolean;
   /** The access session of this person in this client, if there is one; it may be over. */
   session: { id: AccessSessionId; isOpen: boolean; expiresAt: number } | undefined;
   /** State of the key that signed the token; null when the store does not know it. */

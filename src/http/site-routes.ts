@@ -11,7 +11,7 @@ import { sendPage } from './send-page.ts';
 export interface SiteParts {
   renderer: Renderer;
   toolCount: () => number;
-  mcpEnabled: boolean;
+  isMcpEnabled: () => boolean;
   /** Whether the state store answers. */
   isReady(): Promise<boolean>;
 }
@@ -32,7 +32,7 @@ export function createSiteRouter(parts: SiteParts): Router {
       data: {
         apps: homeSteps({ name: renderer.site.name, mcpUrl: renderer.site.mcpUrl }, t),
         toolCount: parts.toolCount(),
-        enabled: parts.mcpEnabled,
+        enabled: parts.isMcpEnabled(),
       },
     });
   });

@@ -193,6 +193,7 @@ function deny(
   { reason, credentialSent }: { reason: Denial; credentialSent: boolean },
 ): void {
   parts.emit({ type: 'request.denied', reason, address: caller.address, requestId });
+  if (reason === 'mcp_disabled') return reply.empty(404);
   reply.failure(unauthorized(parts.modern.metadataUrl, credentialSent));
 }
 

@@ -10,7 +10,8 @@ import { RPC, type RpcFailure } from './rpc-error.ts';
  */
 
 export interface TransportRules extends HostRules {
-  enabled: boolean;
+  /** Whether the endpoint is there now. */
+  isEnabled: () => boolean;
   allowInsecureHttp: boolean;
   /** Where loopback hosts are served, loopback origins may call. */
   allowedOrigins: ReadonlySet<string>;
@@ -35,7 +36,7 @@ export function decideTransport(
   request: IncomingMessage,
   caller: Caller,
 ): TransportDecision {
-  if (!rules.enabled || !(caller.isSafe || rules.allowInsecureHttp))
+  if (!rules.isEnabled() || !(caller.isSafe || rules.allowInsecureHttp))
     return { kind: 'refuse', status: 404 };
   if (!isHostServed(rules, request)) return forbidden('Host');
   if (request.method === 'OPTIONS') return { kind: 'preflight' };

@@ -16,6 +16,15 @@ export type ReadAccess = (
   kid: string,
 ) => AccessRecord | undefined | Promise<AccessRecord | undefined>;
 
+/** The row of settings that says whether the endpoint is switched on. */
+export const MCP_SETTING = 'mcp';
+export const OFF = 'off';
+
+/** What its value means; nothing is switched off that nobody switched. */
+export function isOnValue(value: string | null | undefined): boolean {
+  return value !== OFF;
+}
+
 interface AccessRow {
   id: string;
   user_id: string;
@@ -30,6 +39,7 @@ interface AccessRow {
   user_status: AccessRecord['userStatus'];
   client_name: string;
   client_status: AccessRecord['clientStatus'];
+  mcp: string | null;
   session_id: string | null;
   session_opened_at: number | null;
   session_expires_at: number | null;
@@ -40,7 +50,7 @@ interface AccessRow {
 const COLUMNS = `g.id, g.user_id, g.client_id, g.privileges, g.expires_at, g.revoked_at, g.last_used_at,
   u.name AS user_name, u.roles, u.privileges AS user_privileges, u.status AS user_status,
   g.client_name, c.status AS client_status,
-  s.id AS session_id, s.opened_at AS session_opened_at, s.expires_at AS session_expires_at, k.status AS key_status, k.retires_at`;
+  (SELECT value FROM settings WHERE name = '${MCP_SETTING}') AS mcp, s.id AS session_id, s.opened_at AS session_opened_at, s.expires_at AS session_expires_at, k.status AS key_status, k.retires_at`;
 const JOINS = `JOIN users u ON u.id = g.user_id JOIN clients c ON c.id = g.client_id
   LEFT JOIN access_sessions s ON s.key = 'oauth ' || g.user_id || ' ' || g.client_id`;
 
@@ -114,6 +124,7 @@ function toRecord(row: AccessRow): AccessRecord {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     lastUsedAt: row.last_used_at,
+    isServing: isOnValue(row.mcp),
     session: sessionOf(row),
     keyStatus: row.key_status,
     keyRetiresAt: row.retires_at,

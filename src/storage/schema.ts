@@ -151,6 +151,12 @@ export interface SessionMailTable {
   expires_at: number;
 }
 
+/** What is switched while servers run. */
+export interface SettingTable {
+  name: string;
+  value: string;
+}
+
 export interface AuditTable {
   seq: Generated<number>;
   /** Every writing process has a chain of its own; `chain_seq` counts within it from 1. */
@@ -182,6 +188,7 @@ export interface Database {
   metadata_documents: MetadataDocumentTable;
   throttles: ThrottleTable;
   signing_keys: SigningKeyTable;
+  settings: SettingTable;
   access_sessions: AccessSessionTable;
   protocol_sessions: ProtocolSessionTable;
   session_mail: SessionMailTable;

@@ -25,6 +25,7 @@ const GOOD: AccessRecord = {
   expiresAt: NOW + 1,
   revokedAt: null,
   lastUsedAt: null,
+  isServing: true,
   session: undefined,
   keyStatus: 'active',
   keyRetiresAt: null,

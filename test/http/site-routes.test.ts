@@ -11,7 +11,7 @@ let isReady = true;
 const parts: SiteParts = {
   renderer: sampleRenderer(),
   toolCount: () => 3,
-  mcpEnabled: true,
+  isMcpEnabled: () => true,
   isReady: async () => isReady,
 };
 const app = new Koa();

@@ -55,7 +55,7 @@ const PROTOCOL = 'io.modelcontextprotocol/protocolVersion';
 const RUNGS: Rung[] = [
   {
     name: 'MCP disabled',
-    options: { rules: { enabled: false } },
+    options: { rules: { isEnabled: () => false } },
     spoil: (request) => request,
     status: 404,
   },

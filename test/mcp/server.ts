@@ -135,7 +135,7 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
   const { instructions = '', isDeveloping = false } = options;
   return {
     rules: {
-      enabled: true,
+      isEnabled: () => true,
       allowInsecureHttp: false,
       allowedHosts: new Set(['mcp.example.com', 'other.example:8443']),
       allowedOrigins: new Set(['https://mcp.example.com']),

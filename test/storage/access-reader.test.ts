@@ -34,6 +34,7 @@ for (const kind of STORE_KINDS) {
         expiresAt: grant.expiresAt,
         revokedAt: null,
         lastUsedAt: null,
+        isServing: true,
         session: undefined,
         keyStatus: 'active',
         keyRetiresAt: null,

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Dialect } from '#src/storage/dialect.ts';
 
-/** Access sessions; sessions of the older MCP revisions, and what their processes tell one another. */
+/** Access sessions; what is switched at run time; sessions of the older MCP revisions, and what their processes tell one another. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const time = dialect === 'postgres' ? 'bigint' : 'integer';
   await db.schema
@@ -33,6 +33,11 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .createIndex('access_sessions_grant')
     .on('access_sessions')
     .column('grant_id')
+    .execute();
+  await db.schema
+    .createTable('settings')
+    .addColumn('name', 'text', (c) => c.primaryKey())
+    .addColumn('value', 'text', (c) => c.notNull())
     .execute();
   await db.schema
     .createTable('protocol_sessions')
