@@ -52,6 +52,8 @@ export interface AppParts {
   isDeveloping: boolean;
   /** How the outside world is reached; the real one unless a test says otherwise. */
   fetchPorts?: FetchPorts | undefined;
+  /** Aborted when the server is ending, so that streams which stay open end too. */
+  closing?: AbortSignal | undefined;
 }
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -175,6 +177,7 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
     metadataUrl: config.oauth.enabled ? urls.resourceMetadata : undefined,
     access,
     invoke: { tools, access, clock, emit },
+    closing: parts.closing ?? new AbortController().signal,
   };
   const mailbox = new Mailbox(store, (error) => {
     emit({ type: 'server.error', where: 'sessions', message: messageOf(error) });

@@ -66,7 +66,11 @@ export async function startServer(
   const listener = await listen((request, response) => handler(request, response), config.listen, {
     peerOf: createPeerReader(config.trustedProxies),
   });
-  opening.defer(() => listener.drain(DRAIN_MS));
+  const closing = new AbortController();
+  opening.defer(() => {
+    closing.abort();
+    return listener.drain(DRAIN_MS);
+  });
   const url = config.publicUrl ?? localOrigin(config.listen.host, listener.port);
   handler = createApp({
     config,
@@ -79,6 +83,7 @@ export async function startServer(
     emit,
     isDeveloping: options.watch === true,
     fetchPorts: options.fetchPorts,
+    closing: closing.signal,
   });
   opening.defer(keepHouse(open, emit));
   if (options.watch) opening.defer(watchFolder(project.toolsFolder, workshop.reload));

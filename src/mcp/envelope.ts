@@ -14,9 +14,10 @@ export const META = {
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const;
 
-const METHODS = new Set(['server/discover', 'tools/list', 'tools/call']);
+const METHODS = new Set(['server/discover', 'tools/list', 'tools/call', 'subscriptions/listen']);
 /** Which parameter names the target of a method, and so stands in `Mcp-Name` too. */
 const NAME_PARAMETER = new Map([
   ['tools/call', 'name'],

@@ -20,7 +20,12 @@ export interface MethodParts {
   metadataUrl: string | undefined;
   access: () => Access;
   invoke: InvokeParts;
+  /** Aborted when the server is ending: streams that stay open end then. */
+  closing: AbortSignal;
 }
+
+/** What both eras say that they can do: tools, and telling when those change. */
+export const CAPABILITIES = { tools: { listChanged: true } } as const;
 
 /** What a method refuses is an answer of its own: only the envelope's problems have an HTTP status. */
 export function invalidParams(why: string): RpcFailure {

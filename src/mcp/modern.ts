@@ -5,9 +5,16 @@ import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { showsForms } from './elicitation.ts';
 import { META, MODERN_VERSION } from './envelope.ts';
+import { holdOpen } from './held-stream.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
-import { invalidParams, progressReporter, unknownTool, type MethodParts } from './methods.ts';
+import {
+  CAPABILITIES,
+  invalidParams,
+  progressReporter,
+  unknownTool,
+  type MethodParts,
+} from './methods.ts';
 import {
   isFailure,
   ModernAsker,
@@ -47,7 +54,7 @@ export interface ModernCall {
 export function discover({ identity }: ModernParts): Record<string, unknown> {
   return envelope(identity, {
     supportedVersions: [MODERN_VERSION],
-    capabilities: { tools: {} },
+    capabilities: CAPABILITIES,
     ...(identity.instructions === '' ? {} : { instructions: identity.instructions }),
     ttlMs: DISCOVER_TTL_MS,
     cacheScope: 'public',
@@ -68,6 +75,9 @@ export async function answerModern(
       return undefined;
     case 'tools/call':
       return callTool(parts, call);
+    case 'subscriptions/listen':
+      await subscribe(parts, call);
+      return undefined;
     default:
       // `ping`, which only the configuration can let through.
       call.reply.result(envelope(parts.identity, {}));
@@ -121,6 +131,31 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
   if (denial !== undefined) return denial;
   answerOutcome(parts, call, { name, outcome, open: asker?.openQuestion });
   return undefined;
+}
+
+/**
+ * Tells the caller when the tools change, until they leave or may not hear it any more. What else a
+ * subscription may ask for there is not here, and is not acknowledged.
+ */
+async function subscribe(parts: ModernParts, call: ModernCall): Promise<void> {
+  const { request, reply, recheck } = call;
+  const { notifications } = request.params;
+  if (!isObject(notifications)) {
+    reply.failure(invalidParams('notifications says what to hear of'));
+    return;
+  }
+  const ofThis = { [META.subscriptionId]: request.id };
+  if (notifications['toolsListChanged'] === true && reply.mayStream) {
+    const acknowledged = { notifications: { toolsListChanged: true }, _meta: ofThis };
+    await reply.notify('notifications/subscriptions/acknowledged', acknowledged);
+    const stands = async (): Promise<boolean> => true;
+    await holdOpen({ parts, reply, recheck, stands, changed: { _meta: ofThis } });
+  } else if (reply.mayStream) {
+    const acknowledged = { notifications: {}, _meta: ofThis };
+    await reply.notify('notifications/subscriptions/acknowledged', acknowledged);
+  }
+  const ended = envelope(parts.identity, {});
+  reply.result({ ...ended, _meta: { ...(ended['_meta'] as object), ...ofThis } });
 }
 
 function answerOutcome(

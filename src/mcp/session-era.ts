@@ -16,6 +16,7 @@ import {
   type RequestIdValue,
   type RpcRequest,
 } from './message.ts';
+import { CAPABILITIES } from './methods.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 import { questionRef } from './session-ask.ts';
 import {
@@ -70,7 +71,7 @@ export async function initialize(
   reply.header('mcp-session-id', id);
   reply.result({
     protocolVersion: version,
-    capabilities: { tools: {} },
+    capabilities: CAPABILITIES,
     serverInfo: { name: identity.name, version: identity.version },
     ...(identity.instructions === '' ? {} : { instructions: identity.instructions }),
   });

@@ -1,15 +1,13 @@
-import { SECOND } from '#src/clock.ts';
 import { needsTouch } from '#src/sessions/protocol-session.ts';
 import { findProtocolSession, touchProtocolSession } from '#src/storage/protocol-sessions.ts';
+import { holdOpen } from './held-stream.ts';
 import { RPC } from './rpc-error.ts';
 import { noSession, openSession, type SessionExchange, type SessionParts } from './session-era.ts';
 
 /*
- * The stream that a client opens with GET to hear what belongs to no request. It keeps its session
- * alive and ends with it, and with the caller's grant.
+ * The stream that a client opens with GET to hear what belongs to no request: that the tools have
+ * changed. It keeps its session alive and ends with it, and with the caller's grant.
  */
-
-const LOOK_EVERY_MS = SECOND;
 
 /** Holds the stream open until the client leaves, the session ends, or the grant counts no more. */
 export async function listen(parts: SessionParts, exchange: SessionExchange): Promise<void> {
@@ -21,11 +19,9 @@ export async function listen(parts: SessionParts, exchange: SessionExchange): Pr
     return reply.failure({ status: 406, code: RPC.unavailable, message });
   }
   reply.openOnly();
-  while (reply.mayStream) {
-    await reply.closedWithin(LOOK_EVERY_MS);
-    if (!reply.mayStream) return;
-    if ((await recheck()) !== undefined || !(await keep(parts, session.digest))) break;
-  }
+  const { digest } = session;
+  const stands = (): Promise<boolean> => keep(parts, digest);
+  await holdOpen({ parts: parts.methods, reply, recheck, stands, changed: {} });
   reply.close();
 }
 

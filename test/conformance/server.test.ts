@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { z } from 'zod';
+import { tool, type Tool } from '#src/tools/define.ts';
 import { startTestApp } from '../support/app.ts';
 import { obtainTokens, registerClient } from '../support/oauth-client.ts';
 import { createPerson } from '../support/person.ts';
@@ -21,12 +23,26 @@ const EXPECTED_SUCCESSES: Readonly<Record<Revision, number>> = {
   '2025-11-25': 58,
 };
 
+/** The tool that changes which tools there are. */
+function trigger(change: (tools: Tool[]) => void): Tool {
+  const self: Tool = tool({
+    name: 'test_trigger_tool_change',
+    description: 'Changes the list of tools.',
+    input: z.object({}),
+    run() {
+      change([self]);
+      return 'changed';
+    },
+  });
+  return self;
+}
+
 for (const revision of REVISIONS) {
   it(`the requirements of revision ${revision} hold, but for what is listed with a reason`, async (t) => {
     await using folder = await temporaryFolder();
     await using app = await startTestApp({
       dialect: 'sqlite',
-      tools: FIXTURE_TOOLS,
+      tools: [...FIXTURE_TOOLS, trigger((tools) => app.replaceTools([...FIXTURE_TOOLS, ...tools]))],
       roles: OPEN_HOUSE,
     });
     await app.addUser('tester', { roles: ['tester'] });

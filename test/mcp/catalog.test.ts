@@ -183,7 +183,7 @@ describe('discovery', () => {
     assert.equal(status, 200);
     assert.deepEqual(json.result, {
       supportedVersions: ['2026-07-28'],
-      capabilities: { tools: {} },
+      capabilities: { tools: { listChanged: true } },
       instructions: 'Look before you leap.',
       ttlMs: 3_600_000,
       cacheScope: 'public',

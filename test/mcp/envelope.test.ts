@@ -220,7 +220,6 @@ describe('methods', () => {
     'resources/list',
     'prompts/list',
     'completion/complete',
-    'subscriptions/listen',
     'tools/List',
     'tools',
     '',

@@ -154,6 +154,7 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       metadataUrl: 'metadataUrl' in options ? options.metadataUrl : METADATA,
       access,
       invoke: { tools: () => set, access, clock: new TestClock(), emit },
+      closing: new AbortController().signal,
       ask: {
         // Whoever asks starts a whole server, with a store: ask.test.ts.
         codec: { seal: () => assert.fail(), unseal: () => 'altered' },

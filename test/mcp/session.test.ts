@@ -24,7 +24,7 @@ for (const dialect of DIALECTS) {
         const result = await session.open({ version });
         assert.deepEqual(result, {
           protocolVersion: version,
-          capabilities: { tools: {} },
+          capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'Test House', version: '0.0.0' },
         });
         const listed = await session.request('tools/list');

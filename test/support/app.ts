@@ -85,6 +85,8 @@ export interface TestApp extends AsyncDisposable {
   findUser(name: string): Promise<User>;
   /** The audit rows, oldest first; of one action, when it is named. */
   audit(action?: string): Promise<AuditRow[]>;
+  /** As a reload does while a project is developed. */
+  replaceTools(tools: readonly Tool[]): void;
   /** Closes everything and starts again on the same port and state. */
   restart(): Promise<void>;
 }
@@ -102,6 +104,7 @@ export async function startTestApp(options: TestAppOptions): Promise<TestApp> {
     state,
     keysFolder,
     events: [],
+    toolSet: compileTools(options.tools ?? TEST_TOOLS),
   };
   let running = await start(setup, options.port ?? 0);
   const owned = cleanup.move();
@@ -121,6 +124,9 @@ export async function startTestApp(options: TestAppOptions): Promise<TestApp> {
     addUser: (name, user = {}) => createAccount(running.store, name, user),
     findUser: (name) => requireUser(running.store, name),
     audit: (action) => readAudit(running.store, action),
+    replaceTools(tools) {
+      setup.toolSet = compileTools(tools);
+    },
     async restart() {
       await stop(running);
       running = await start(setup, app.port);
@@ -141,6 +147,7 @@ interface Setup extends TestAppOptions {
   state: string;
   keysFolder: string;
   events: Event[];
+  toolSet: ToolSet;
 }
 
 interface Running {
@@ -185,14 +192,13 @@ async function start(setup: Setup, port: number): Promise<Running> {
   );
   const origin = config.publicUrl ?? url;
   const access = compileAccess(rolesSchema.parse(setup.roles ?? TEST_ROLES));
-  const tools = compileTools(setup.tools ?? TEST_TOOLS);
   handler = createApp({
     config,
     name: config.server.name ?? 'Test House',
     origin,
     keys,
     store,
-    tools: () => tools,
+    tools: () => setup.toolSet,
     access: () => access,
     emit,
     isDeveloping: false,
