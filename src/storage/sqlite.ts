@@ -81,11 +81,11 @@ export function openSqlite(path: string, waitMs: number): SqliteConnections {
     databases.push(reader);
     const close = async (): Promise<void> => {
       for (const one of [db, writer, notes]) await one.destroy();
-      for (const database of databases) if (database.isOpen) database.close();
+      closeAll(databases);
     };
     return { db, writer, turns, notes, reader, close };
   } catch (error) {
-    for (const database of databases) database.close();
+    closeAll(databases);
     throw new AppError(
       'store_unavailable',
       `The state store ${path} cannot be opened: ${messageOf(error)}`,
@@ -95,6 +95,14 @@ export function openSqlite(path: string, waitMs: number): SqliteConnections {
       },
     );
   }
+}
+
+/**
+ * The last of all connections to close moves what is in `-wal` into the file and removes it, unless it
+ * may only read: so the readers go first, and the writer that syncs, which was opened first, is last.
+ */
+function closeAll(databases: readonly DatabaseSync[]): void {
+  for (const database of databases.toReversed()) if (database.isOpen) database.close();
 }
 
 /**
