@@ -3,7 +3,7 @@ import { KeyRing } from '#src/credentials/key-ring.ts';
 import { AppError } from './errors.ts';
 import { systemRandom } from './ids.ts';
 import type { Project } from './project.ts';
-import { listSigningKeys, registerSigningKey } from '#src/storage/signing-keys.ts';
+import { listSigningKeys, lockKeys, registerSigningKey } from '#src/storage/signing-keys.ts';
 import { openStore, type Store } from '#src/storage/open.ts';
 
 /** A project's keys and state store, opened as the server and every command do it. */
@@ -21,6 +21,8 @@ export interface OpenOptions {
   onError?: ((message: string) => void) | undefined;
   /** Begin with new keys although the store was written with others: they are lost. */
   newKeys?: boolean | undefined;
+  /** Let the store know keys that it has not seen: a server's business. Who only looks changes nothing. */
+  register?: boolean | undefined;
 }
 
 /**
@@ -36,8 +38,10 @@ export async function openProject(project: Project, options: OpenOptions): Promi
     onError: options.onError,
   });
   try {
-    keys ??= await makeKeys(project, store, options.newKeys === true);
-    await registerKeys(store, keys, options.actor);
+    if (options.newKeys !== true) await requireOwnKeys(project, store, keys);
+    const areNew = keys === undefined;
+    keys ??= await makeKeys(project);
+    if (areNew || options.register === true) await registerKeys(store, keys, options.actor);
     return { project, keys, store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
   } catch (error) {
     await store[Symbol.asyncDispose]();
@@ -62,20 +66,38 @@ async function existingKeys(project: Project): Promise<KeyRing | undefined> {
 }
 
 /**
- * Keys for a new project. A store that was written with other keys belongs to a project whose keys are
- * elsewhere: another machine's, or in a backup. New ones would end its logins and break its audit log.
+ * A store that was written with other keys belongs to a project whose keys are elsewhere: another
+ * machine's, or in a backup. These ones would end its logins and break its audit log.
  */
-async function makeKeys(project: Project, store: Store, newKeys: boolean): Promise<KeyRing> {
-  const known = newKeys ? [] : await listSigningKeys(store.db);
-  if (known.length > 0) {
-    throw new AppError(
-      'keys_invalid',
-      `The state store was written with keys that are not in ${project.keysFolder}`,
-      {
-        hint: 'Copy keys/castellan.json from the machine or backup that has it. Are they lost? castellan keys rotate --now',
-      },
-    );
-  }
+async function requireOwnKeys(
+  project: Project,
+  store: Store,
+  keys: KeyRing | undefined,
+): Promise<void> {
+  const isOwn = (known: readonly { kid: string }[]): boolean =>
+    known.length === 0 || known.some(({ kid }) => keys?.find(kid) !== undefined);
+  if (isOwn(await listSigningKeys(store.db))) return;
+  // A rotation writes the file before it commits: this waits for it, and looks again.
+  const known = await store.transaction(async (work) => {
+    await lockKeys(work);
+    return listSigningKeys(work.db);
+  });
+  if (isOwn(known)) return;
+  const lost = 'Are they lost? castellan keys rotate --now';
+  throw project.environment.keys === undefined
+    ? new AppError(
+        'keys_invalid',
+        `The state store was written with keys that are not in ${project.keysFolder}`,
+        { hint: `Copy keys/castellan.json from the machine or backup that has it. ${lost}` },
+      )
+    : new AppError(
+        'keys_invalid',
+        'The state store was written with keys that are not in CASTELLAN_KEYS',
+        { hint: "Set it to the keys of this project: another one's may have been left in it." },
+      );
+}
+
+async function makeKeys(project: Project): Promise<KeyRing> {
   await createKeys(project.keysFolder, Date.now(), systemRandom);
   return KeyRing.open(fileKeys(project.keysFolder));
 }

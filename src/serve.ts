@@ -59,6 +59,7 @@ export async function startServer(
   const open = opening.use(
     await openProject(project, {
       actor: 'server',
+      register: true,
       onError: (message) => emit({ type: 'server.error', where: 'store', message }),
     }),
   );

@@ -35,7 +35,8 @@ const KEPT_AFTER_RETIREMENT_MS = DAY;
 
 /**
  * Makes a new signing key and retires the others. Rotations take turns under a lock in the store. Killed
- * between the file and the commit, the file names a key that the store learns of when it is opened next.
+ * between the file and the commit, the file names a key that the store learns of from a server or from
+ * the next rotation. Killed there with `now`, it names no other, and only a rotation goes on from that.
  */
 export async function rotateKeys(options: RotateOptions): Promise<Rotated> {
   const { store, folder, source } = options;
@@ -47,6 +48,9 @@ export async function rotateKeys(options: RotateOptions): Promise<Rotated> {
       const fresh = newStoredKey(work.now, work.random);
       const kept = options.now ? [] : await stillNeeded(work, file);
       await registerSigningKey(work, options.actor, { kid: fresh.kid, createdAt: work.now });
+      // One that a killed rotation left: it retires with the others.
+      for (const { kid, createdAt } of kept)
+        await registerSigningKey(work, options.actor, { kid, createdAt: Date.parse(createdAt) });
       const retired = await retireSigningKeys(work, options.actor, {
         keep: fresh.kid,
         retiresAt: options.now ? null : work.now + options.accessTokenTtlSeconds * SECOND,

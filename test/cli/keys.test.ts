@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { borrowDatabase, type BorrowedDatabase } from '../support/test-database.ts';
@@ -18,6 +18,8 @@ interface RotationJson {
   retiresAt: string | null;
   tokens: number;
 }
+
+const SERVE = ['serve', '--port', '0'];
 
 // Held for the file, so that its PostgreSQL starts once.
 let held: BorrowedDatabase;
@@ -97,6 +99,43 @@ for (const engine of ENGINES) {
         left.map((key) => key.kid),
         [anew.kid],
       );
+    });
+
+    it('of another project are refused by every command, and leave no trace', async () => {
+      await using project = await makeProject({ engine });
+      await using other = await makeProject();
+      await other.json(['keys', 'list']);
+      const CASTELLAN_KEYS = await readFile(join(other.folder, 'keys/castellan.json'), 'utf8');
+      const own = await project.json<KeyJson[]>(['keys', 'list']);
+      for (const args of [['grants', 'list'], ['keys', 'list'], ['users', 'list'], SERVE]) {
+        const { code, stdout, stderr } = await project.cli(args, { env: { CASTELLAN_KEYS } });
+        assert.deepEqual([code, stdout], [1, ''], args.join(' '));
+        assert.match(
+          stderr,
+          /keys that are not in CASTELLAN_KEYS\nhint: Set it to the keys of this/,
+        );
+      }
+      assert.deepEqual(await project.json(['keys', 'list']), own);
+      // The same in the file. Only a rotation that drops what was there goes on from it.
+      await writeFile(join(project.folder, 'keys/castellan.json'), CASTELLAN_KEYS);
+      const refused = await project.cli(SERVE);
+      assert.match(refused.stderr, /written with keys that are not in .*keys\nhint: Copy/);
+      assert.equal((await project.cli(['keys', 'rotate'])).code, 1);
+      const anew = await project.json<RotationJson>(['keys', 'rotate', '--now']);
+      assert.ok(anew.retired.includes(own[0]?.kid ?? ''));
+    });
+
+    it('that a killed rotation left retire with the next one; looking does not add them', async () => {
+      await using project = await makeProject({ engine });
+      const own = await project.json<KeyJson[]>(['keys', 'list']);
+      const path = join(project.folder, 'keys/castellan.json');
+      const file = JSON.parse(await readFile(path, 'utf8')) as { signing: { kid: string }[] };
+      const left = { ...file.signing[0], kid: 'k_left' };
+      const old = { ...file.signing[0], status: 'retiring' };
+      await writeFile(path, JSON.stringify({ ...file, signing: [left, old] }));
+      assert.deepEqual(await project.json(['keys', 'list']), own);
+      const { retired } = await project.json<RotationJson>(['keys', 'rotate']);
+      assert.deepEqual(new Set(retired), new Set(['k_left', own[0]?.kid]));
     });
   });
 }
