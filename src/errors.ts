@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url';
+
 /** Every failure that this project raises on purpose. The code decides how a surface answers it. */
 export type ErrorCode =
   | 'config_invalid'
@@ -55,6 +57,19 @@ export class AppError extends Error {
 export function systemCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/**
+ * What an import threw, as a sentence; of a syntax error also where it is, as `file:line`. Node puts
+ * that in a line of its own above the stack, and for some syntax errors of plain JavaScript nowhere.
+ */
+export function importProblem(error: unknown): string {
+  const stack = error instanceof SyntaxError ? error.stack : undefined;
+  const place = /^(?!SyntaxError\b)(.+?)(?:\?castellan=[^:]*)?:(\d+)\n/.exec(stack ?? '');
+  if (place === null) return messageOf(error);
+  const [, path = '', line = ''] = place;
+  const file = path.startsWith('file:') ? fileURLToPath(path) : path;
+  return `${messageOf(error)} (${file}:${line})`;
 }
 
 /** A sentence about any thrown value. */

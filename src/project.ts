@@ -2,7 +2,7 @@ import { access, readFile } from 'node:fs/promises';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { configSchema, readEnvironment, type Config, type Environment } from './config.ts';
-import { AppError, messageOf } from './errors.ts';
+import { AppError, importProblem } from './errors.ts';
 import { importFresh, provideImports } from './project-imports.ts';
 
 /** A project folder, read and checked. Paths are absolute. */
@@ -78,28 +78,42 @@ function describeIssue(issue: z.core.$ZodIssue): string {
 }
 
 async function findConfigFile(root: string): Promise<string> {
+  const found: string[] = [];
   for (const name of CONFIG_FILES) {
-    const file = join(root, name);
-    const found = await access(file).then(
-      () => true,
-      () => false,
+    await access(join(root, name)).then(
+      () => found.push(name),
+      () => {},
     );
-    if (found) return file;
   }
-  throw new AppError('config_invalid', `No castellan.config.ts or .json in ${root}`, {
-    hint: 'Name a project with --project DIR, or make one with: castellan init DIR',
-  });
+  const [name, other] = found;
+  if (name === undefined) {
+    throw new AppError('config_invalid', `No castellan.config.ts or .json in ${root}`, {
+      hint: 'Name a project with --project DIR, or make one with: castellan init DIR',
+    });
+  }
+  if (other !== undefined) {
+    throw new AppError('config_invalid', `${root} has both ${name} and ${other}`, {
+      hint: 'Keep one of them: what the other one says would not count.',
+    });
+  }
+  return join(root, name);
 }
 
 async function readConfigFile(file: string): Promise<unknown> {
+  let exported: unknown;
   try {
     if (file.endsWith('.json')) return JSON.parse(await readFile(file, 'utf8')) as unknown;
-    return (await importFresh(file, 'config')) ?? {};
+    exported = await importFresh(file, 'config');
   } catch (error) {
-    throw new AppError('config_invalid', `${file} cannot be loaded: ${messageOf(error)}`, {
+    throw new AppError('config_invalid', `${file} cannot be loaded: ${importProblem(error)}`, {
       cause: error,
     });
   }
+  if (exported !== undefined) return exported;
+  // Started on defaults alone, it would serve something else than what the file says.
+  throw new AppError('config_invalid', `${file}: it has no default export`, {
+    hint: 'Write: export default defineConfig({...})',
+  });
 }
 
 function absoluteState(root: string, state: string): string {

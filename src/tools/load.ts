@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, systemCode } from '#src/errors.ts';
+import { importProblem, systemCode } from '#src/errors.ts';
 import type { Emit } from '#src/events.ts';
 import { isTool } from './define.ts';
 import { compileTool, toolSet, type CompiledTool, type ToolSet } from './tool-set.ts';
@@ -67,7 +67,7 @@ async function loadTool(
   try {
     exported = await options.importModule(join(options.folder, file), options.version);
   } catch (error) {
-    return { problem: `it threw while loading: ${messageOf(error)}` };
+    return { problem: `it threw while loading: ${importProblem(error)}` };
   }
   if (!isTool(exported)) return { problem: 'its default export is not tool({...})' };
   return compileTool(exported);

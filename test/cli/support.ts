@@ -105,8 +105,11 @@ export async function makeProject(options: ProjectOptions = {}): Promise<TestPro
   const folder = cleanup.use(await temporaryFolder()).path;
   const state =
     options.engine === 'postgres' ? { state: cleanup.use(await borrowDatabase()).url } : {};
+  const isConfigured = options.files?.['castellan.config.ts'] !== undefined;
   const files = {
-    'castellan.config.json': JSON.stringify({ ...state, ...options.config }),
+    ...(isConfigured
+      ? {}
+      : { 'castellan.config.json': JSON.stringify({ ...state, ...options.config }) }),
     'roles.json': JSON.stringify(ROLES),
     ...options.files,
   };

@@ -119,8 +119,21 @@ describe('the tools of a project', () => {
   const broken: [name: string, file: string, reason: RegExp][] = [
     ['throws while loading', 'throw new Error("no database")', /threw while loading: no database$/],
     ['throws something odd', 'throw "text"', /threw while loading: text$/],
-    ['is not TypeScript', 'export default {{', /threw while loading: /],
-    ['has syntax that does not erase', 'enum A { B } export default A;', /threw while loading: /],
+    [
+      'is not TypeScript',
+      'const a = 1;\nexport default {{',
+      /threw while loading: .*\(\/.*\/tools\/bad\.ts:2\)$/,
+    ],
+    [
+      'has syntax that does not erase',
+      '\n\nenum A { B } export default A;',
+      /threw while loading: .*enum.*\/tools\/bad\.ts:3\)$/,
+    ],
+    [
+      'imports a name that is not there',
+      "\nimport { nothing } from 'castellan';",
+      /threw while loading: .*nothing.*\(\/.*\/tools\/bad\.ts:2\)$/,
+    ],
     ['imports what is not there', 'import "./nowhere.ts";', /threw while loading: .*nowhere/],
     [
       'imports a package that is not there',
