@@ -1,6 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { SECOND } from './clock.ts';
+import { AppError } from './errors.ts';
 
 /*
  * How the modules of a project folder are found.
@@ -14,6 +16,7 @@ const PROVIDED = new Map([
   ['zod', import.meta.resolve('zod')],
 ]);
 const VERSION = 'castellan';
+const IMPORT_MS = 10 * SECOND;
 
 /** Makes `import` inside the folder find `castellan` and `zod`. Safe to call more than once. */
 export function provideImports(folder: string): void {
@@ -34,11 +37,32 @@ export function provideImports(folder: string): void {
   });
 }
 
-/** Imports a file of the project, anew for every version. */
-export async function importFresh(file: string, version: string): Promise<unknown> {
+/**
+ * Imports a file of the project, anew for every version.
+ *
+ * @throws `expired` when it has not finished after `withinMs`, 10 s unless a test says otherwise;
+ * and whatever the file throws.
+ */
+export async function importFresh(
+  file: string,
+  version: string,
+  withinMs: number = IMPORT_MS,
+): Promise<unknown> {
   const url = withVersion(pathToFileURL(file).href, version);
-  const loaded: unknown = await import(url);
-  return defaultExport(loaded);
+  const late = Promise.withResolvers<never>();
+  // It also keeps the process from ending quietly when nothing else is waited for.
+  const timer = setTimeout(() => late.reject(unfinished(withinMs)), withinMs);
+  try {
+    const loaded: unknown = await Promise.race([import(url), late.promise]);
+    return defaultExport(loaded);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function unfinished(withinMs: number): AppError {
+  const message = `it has not finished loading after ${withinMs / SECOND} s: an await at its top level still waits`;
+  return new AppError('expired', message);
 }
 
 function withVersion(url: string, version: string): string {

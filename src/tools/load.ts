@@ -1,11 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { importProblem, systemCode } from '#src/errors.ts';
+import { AppError, importProblem, systemCode } from '#src/errors.ts';
 import type { Emit } from '#src/events.ts';
 import { isTool } from './define.ts';
 import { compileTool, toolSet, type CompiledTool, type ToolSet } from './tool-set.ts';
 
-/** Imports a module and returns its default export; a new version reads the file anew. */
+/**
+ * Imports a module and returns its default export; a new version reads the file anew. One that never
+ * finishes is `expired` in the end.
+ */
 export type ImportModule = (file: string, version: string) => Promise<unknown>;
 
 export interface LoadOptions {
@@ -20,8 +23,8 @@ const TOOL_FILE = /\.(ts|mts|js|mjs)$/;
 const NOT_A_TOOL = /(\.d\.ts|\.test\.\w+)$/;
 
 /**
- * Loads a project's tools, one a file. A file that throws, exports no tool or clashes with another is
- * named in an event and left out; the others serve.
+ * Loads a project's tools, one a file. A file that throws, never finishes, exports no tool or clashes with
+ * another is named in an event and left out; the others serve.
  */
 export async function loadTools(options: LoadOptions): Promise<ToolSet> {
   const { emit } = options;
@@ -67,6 +70,7 @@ async function loadTool(
   try {
     exported = await options.importModule(join(options.folder, file), options.version);
   } catch (error) {
+    if (error instanceof AppError && error.code === 'expired') return { problem: error.message };
     return { problem: `it threw while loading: ${importProblem(error)}` };
   }
   if (!isTool(exported)) return { problem: 'its default export is not tool({...})' };

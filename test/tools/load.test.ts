@@ -26,7 +26,8 @@ async function makeProject(stack: AsyncDisposableStack, files: Record<string, st
     const set = await loadTools({
       folder: join(root, 'tools'),
       version: String(version),
-      importModule: importFresh,
+      importModule: (file, wanted) =>
+        importFresh(file, wanted, file.endsWith('endless.ts') ? 1 : undefined),
       emit: (event) => events.push(event),
     });
     return { set, events };
@@ -170,6 +171,25 @@ describe('the tools of a project', () => {
       assert.deepEqual(events.at(-1), { type: 'tools.loaded', count: 2, names: ['fine', 'good'] });
     });
   }
+
+  it('serve without one that never finishes loading, which is named at every load', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { write, load } = await makeProject(stack, {
+      'tools/a.ts': toolFile('good'),
+      'tools/endless.ts': 'await new Promise(() => {}); export {};',
+      'tools/late.ts': toolFile('late', { imports: 'await Promise.resolve();' }),
+    });
+    for (const names of [
+      ['good', 'late'],
+      ['better', 'late'],
+    ]) {
+      const { set, events } = await load();
+      assert.deepEqual(namesOf(set), names);
+      assert.equal(set.incomplete, true);
+      assert.match(rejections(events).join(), /^endless\.ts: it has not finished loading after /);
+      await write({ 'tools/a.ts': toolFile('better') });
+    }
+  });
 
   it('are published without a description, with a warning', async () => {
     await using stack = new AsyncDisposableStack();
