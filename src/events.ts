@@ -10,6 +10,7 @@ export type Event =
   | { type: 'tools.rejected'; file: string; reason: string }
   | { type: 'tools.warning'; tool: string; reason: string }
   | { type: 'roles.warning'; reason: string }
+  | { type: 'roles.rejected'; reason: string }
   | { type: 'keys.reloaded'; kids: string[] }
   | { type: 'login.succeeded'; userId: UserId; address: string }
   | { type: 'login.failed'; address: string; reason: string }

@@ -87,7 +87,7 @@ export async function startServer(
     closing: closing.signal,
   });
   opening.defer(keepHouse(open, emit));
-  if (options.watch) opening.defer(watchFolder(project.toolsFolder, workshop.reload));
+  if (options.watch) opening.defer(watchFolder(project.toolsFolder, () => void workshop.reload()));
   emit({ type: 'server.listening', url });
   return running(url, opening.move(), emit);
 }

@@ -91,6 +91,14 @@ export function compileAccess(roles: Roles): Access {
   };
 }
 
+/** Why nobody sees such a tool. */
+export const UNREACHABLE = 'no privilege permits it, so nobody can call it';
+
+/** The tools that nobody may run, whatever privileges they hold. */
+export function unreachableTools(access: Access, tools: Iterable<string>): string[] {
+  return [...tools].filter((tool) => !access.mayExecute(tool, access.privilegeNames));
+}
+
 /** The scope string of a grant: the base scope, then its privileges. */
 export function scopeOf(privileges: readonly string[]): string {
   return [BASE_SCOPE, ...privileges].join(' ');

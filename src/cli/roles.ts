@@ -55,11 +55,16 @@ async function check(_options: object, command: Command): Promise<void> {
 async function examine(project: Project, set: ToolSet): Promise<RolesProblems> {
   const { parseRoles } = await import('#src/project-roles.ts');
   const { checkRoles } = await import('#src/access/roles.ts');
+  const { compileAccess, unreachableTools, UNREACHABLE } = await import('#src/access/access.ts');
   const text = await readRoles(project.rolesFile);
   try {
-    const problems = checkRoles(parseRoles(text, project.rolesFile), nounsOf(set));
-    if (text === undefined)
-      problems.warnings.push('there is no roles.json: everybody may use every tool');
+    const roles = parseRoles(text, project.rolesFile);
+    const problems = checkRoles(roles, nounsOf(set));
+    if (text === undefined) problems.warnings.push('there is no roles.json');
+    // Where names are wrong, that is why.
+    if (problems.errors.length > 0) return problems;
+    for (const tool of unreachableTools(compileAccess(roles), set.byName.keys()))
+      problems.warnings.push(`tool ${tool}: ${UNREACHABLE}`);
     return problems;
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'roles_invalid') throw error;

@@ -58,6 +58,7 @@ function levelOf(event: Event): Level {
     case 'tools.rejected':
     case 'tools.warning':
     case 'roles.warning':
+    case 'roles.rejected':
     case 'login.throttled':
     case 'session.refused':
     case 'grant.revoked':

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { makeProject, ROLES, seed } from './support.ts';
 
@@ -29,7 +31,8 @@ const withTools = (...entries: object[]): Record<string, string> => ({
 
 describe('roles check', () => {
   it('is content with names that exist; tools that print or linger do no harm', async () => {
-    await using project = await makeProject({ files: withTools(allowed('look', 'reader')) });
+    const files = withTools(allowed('look', 'reader'), allowed('change', 'writer'));
+    await using project = await makeProject({ files });
     assert.deepEqual(await project.json(['roles', 'check']), {
       ok: true,
       errors: [],
@@ -68,6 +71,20 @@ describe('roles check', () => {
     assert.match(text.stdout, /^warning: permissions\.allowed\[2\]/m);
   });
 
+  it('warns about tools that no privilege permits', async () => {
+    await using project = await makeProject({ files: withTools(allowed('look', 'reader')) });
+    const { ok, warnings } = await project.json<CheckJson>(['roles', 'check']);
+    const change = 'tool change: no privilege permits it, so nobody can call it';
+    assert.deepEqual([ok, warnings], [true, [change]]);
+    const open = JSON.stringify({ ...ROLES, restrictedByDefault: false });
+    await writeFile(join(project.folder, 'roles.json'), open);
+    assert.deepEqual((await project.json<CheckJson>(['roles', 'check'])).warnings, []);
+    await rm(join(project.folder, 'roles.json'));
+    const without = await project.json<CheckJson>(['roles', 'check']);
+    const look = change.replace('change', 'look');
+    assert.deepEqual(without.warnings, ['there is no roles.json', change, look]);
+  });
+
   it('names misspelt fields and broken JSON', async () => {
     for (const [text, expected] of [
       ['{"priviliges": []}', /priviliges: unknown field/],
@@ -83,7 +100,11 @@ describe('roles check', () => {
 
   it('warns about tool files that do not load; their tools may be the unknown ones', async () => {
     const files = {
-      ...withTools(allowed('broken', 'reader')),
+      ...withTools(
+        allowed('broken', 'reader'),
+        allowed('look', 'reader'),
+        allowed('change', 'writer'),
+      ),
       'tools/broken.ts': 'throw new Error("no luck")',
     };
     await using project = await makeProject({ files });
