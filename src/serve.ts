@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { basename } from 'node:path';
 import { createPeerReader } from '#src/http/caller.ts';
 import { listen } from '#src/http/server.ts';
 import { createLog } from '#src/observe/log.ts';
@@ -6,19 +7,19 @@ import type { FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { deleteExpired } from '#src/storage/clean.ts';
 import { reapIdleClients } from '#src/storage/clients.ts';
 import type { Store } from '#src/storage/open.ts';
-import { watchFolder } from '#src/tools/watch.ts';
+import { watchProject } from '#src/tools/watch.ts';
 import { createApp, type RequestHandler } from './app.ts';
 import { DAY, MINUTE } from './clock.ts';
 import { messageOf } from './errors.ts';
 import { createEvents, type Emit } from './events.ts';
 import type { Project } from './project.ts';
 import { openProject, registerKeys, type OpenProject } from './project-secrets.ts';
-import { openWorkshop } from './project-workshop.ts';
+import { openWorkshop, type Workshop } from './project-workshop.ts';
 
 /** A project, served: opens what it needs, listens, and closes everything in order. */
 
 export interface ServeOptions {
-  /** Reload tools when their files change. */
+  /** Load tools and roles again when their files change. */
   watch?: boolean | undefined;
   /** Told everything that happens, instead of the log. */
   emit?: Emit | undefined;
@@ -87,7 +88,7 @@ export async function startServer(
     closing: closing.signal,
   });
   opening.defer(keepHouse(open, emit));
-  if (options.watch) opening.defer(watchFolder(project.toolsFolder, () => void workshop.reload()));
+  if (options.watch) opening.defer(watchForChanges(project, workshop, emit));
   emit({ type: 'server.listening', url });
   return running(url, opening.move(), emit);
 }
@@ -120,6 +121,17 @@ function keepHouse({ project, keys, store }: OpenProject, emit: Emit): () => voi
     });
   });
   return cleanRegularly(store, project.config.oauth.idleClientDays * DAY, emit);
+}
+
+/** @returns what ends it. */
+function watchForChanges(project: Project, workshop: Workshop, emit: Emit): () => void {
+  return watchProject({
+    folder: project.folder,
+    tools: basename(project.toolsFolder),
+    roles: basename(project.rolesFile),
+    changed: () => void workshop.reload(),
+    failed: (message) => emit({ type: 'server.error', where: 'watch', message }),
+  });
 }
 
 /** What has expired, and registered clients that nobody has used for long. */
