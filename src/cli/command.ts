@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { Project } from '#src/project.ts';
 import type { OpenProject } from '#src/project-secrets.ts';
 import { printNote } from './output.ts';
@@ -33,6 +33,12 @@ export function addGroup(parent: Command, name: string, about: string): Command 
 /** For an option that may be given several times: the values, each once. */
 export function collect(value: string, before: string[]): string[] {
   return before.includes(value) ? before : [...before, value];
+}
+
+/** An empty name is an unset variable in somebody's script: it must not mean the current folder. */
+export function folderName(value: string): string {
+  if (value === '') throw new InvalidArgumentError('It is empty.');
+  return value;
 }
 
 export interface CommonOptions {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { AppError, type ErrorCode } from '#src/errors.ts';
 import { addClients } from './clients.ts';
+import { folderName } from './command.ts';
 import { addGrants } from './grants.ts';
 import { addInit } from './init.ts';
 import { addKeys } from './keys.ts';
@@ -79,12 +80,6 @@ function createProgram(): Command {
     .exitOverride();
   for (const add of GROUPS) add(program);
   return program;
-}
-
-/** An empty name is an unset variable in somebody's script: it must not mean the current folder. */
-function folderName(value: string): string {
-  if (value === '') throw new InvalidArgumentError('It is empty.');
-  return value;
 }
 
 function readVersion(): string {

@@ -42,6 +42,12 @@ describe('init', () => {
     assert.match(stdout, /castellan users add YOUR_NAME --role member --project .*\/shop\n/);
   });
 
+  it('prints a path that a shell reads as one word', async () => {
+    await using parent = await temporaryFolder();
+    const { stdout } = await cli(['init', "Ana's shop"], { cwd: parent.path });
+    assert.match(stdout, /^ {2}castellan serve --project '.*\/Ana'\\''s shop'$/m);
+  });
+
   it('refuses a folder that has one of the files, and writes nothing', async () => {
     await using folder = await temporaryFolder();
     await writeFile(join(folder.path, 'roles.json'), '{}');
@@ -51,6 +57,37 @@ describe('init', () => {
     assert.match(stderr, /already has roles\.json\nhint: Nothing was written/);
     assert.deepEqual(await readdir(folder.path), ['roles.json']);
     assert.equal(await readFile(join(folder.path, 'roles.json'), 'utf8'), '{}');
+  });
+
+  it('refuses an empty name, which is an unset variable in a script', async () => {
+    await using folder = await temporaryFolder();
+    const { code, stdout, stderr } = await cli(['init', ''], { cwd: folder.path });
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^castellan: .*'dir'.* It is empty\.\nhint: castellan init --help/);
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
+  it('says what is in the way, and what to do', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'file');
+    await writeFile(file, '');
+    // The kernel lets nobody make a folder in /proc, and says that it is not there.
+    for (const [where, expected] of [
+      [file, /is a file, or is below one\nhint: Name a folder/],
+      [join(file, 'below'), /is a file, or is below one\nhint: Name a folder/],
+      ['/proc/castellan/project', /cannot be written: .*\nhint: Name a folder/],
+    ] as const) {
+      const { code, stdout, stderr } = await cli(['init', where]);
+      assert.deepEqual([code, stdout], [1, ''], where);
+      assert.match(stderr, expected);
+    }
+  });
+
+  it('makes the folders above', async () => {
+    await using folder = await temporaryFolder();
+    const { code, stderr } = await cli(['init', 'a/b/c'], { cwd: folder.path });
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.ok((await readdir(join(folder.path, 'a/b/c'))).includes('roles.json'));
   });
 
   it('refuses to run twice', async () => {
