@@ -13,7 +13,7 @@ import {
 } from '#src/storage/clients.ts';
 import type { Work } from '#src/storage/open.ts';
 import type { Database } from '#src/storage/schema.ts';
-import { confirm, requireTerminal } from './ask.ts';
+import { confirm } from './ask.ts';
 import { clientJson } from './client-json.ts';
 import { add } from './clients-add.ts';
 import {
@@ -208,7 +208,6 @@ async function setStatus(
 }
 
 async function remove(id: string, options: { yes: boolean }, command: Command): Promise<void> {
-  if (!options.yes) requireTerminal('Add --yes to remove the client without being asked.');
   await using opened = await open(await readProject(command));
   const { store } = opened;
   if (!options.yes) await confirmRemoval(await requireListed(store.db, id, store.clock.now()));
@@ -230,7 +229,8 @@ async function remove(id: string, options: { yes: boolean }, command: Command): 
 async function confirmRemoval(client: ListedClient): Promise<void> {
   const name = visible(client.name);
   const what = client.grants === 0 ? name : `${name} and ${counted(client.grants, 'active grant')}`;
-  if (await confirm(`Remove ${what}, for good?`, 'Add --yes.')) return;
+  const question = `Remove ${what}, for good?`;
+  if (await confirm(question, 'Add --yes to remove the client without being asked.')) return;
   throw new AppError('forbidden', 'Nothing was changed');
 }
 

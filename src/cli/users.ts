@@ -5,7 +5,7 @@ import { listGrants } from '#src/storage/grants.ts';
 import type { Store } from '#src/storage/open.ts';
 import { disableUser, enableUser, listUsers, removeUser, setPassword } from '#src/storage/users.ts';
 import type { User } from '#src/users/user.ts';
-import { confirm, requireTerminal } from './ask.ts';
+import { confirm } from './ask.ts';
 import { readNewPassword } from './ask-password.ts';
 import {
   ACTOR,
@@ -141,7 +141,6 @@ async function enable(name: string, _options: object, command: Command): Promise
 }
 
 async function remove(name: string, options: { yes: boolean }, command: Command): Promise<void> {
-  if (!options.yes) requireTerminal('Add --yes to remove the account without being asked.');
   await using opened = await open(await readProject(command));
   const { store } = opened;
   const found = await requireUser(store.db, name);
@@ -165,6 +164,6 @@ async function confirmRemoval(store: Store, user: User): Promise<void> {
   const what =
     active.length === 0 ? user.name : `${user.name} and ${counted(active.length, 'active grant')}`;
   const question = `Remove ${what}, for good?`;
-  if (await confirm(question, 'Add --yes.')) return;
+  if (await confirm(question, 'Add --yes to remove the account without being asked.')) return;
   throw new AppError('forbidden', 'Nothing was changed');
 }

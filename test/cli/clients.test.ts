@@ -253,7 +253,7 @@ describe('clients', () => {
   it('are 3 when there is none with the id, and 2 for filters that do not exist', async () => {
     await using project = await makeProject();
     await seed(project);
-    for (const command of ['show', 'block', 'unblock']) {
+    for (const command of ['show', 'block', 'unblock', 'remove']) {
       const { code, stderr } = await project.cli(['clients', command, 'cli_typo']);
       assert.equal(code, 3, command);
       assert.match(stderr, /^castellan: There is no client with the id cli_typo\nhint: /);

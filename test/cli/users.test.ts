@@ -219,7 +219,7 @@ describe('users remove', () => {
 describe('a name that nobody has', () => {
   it('is 3', async () => {
     await using project = await makeProject();
-    for (const command of ['passwd', 'disable', 'enable']) {
+    for (const command of ['passwd', 'disable', 'enable', 'remove']) {
       const { code, stderr } = await project.cli(['users', command, 'zoe'], { input: PASSWORD });
       assert.equal(code, 3, command);
       assert.match(stderr, /There is no user zoe/);
