@@ -16,7 +16,7 @@ export function addServe(program: Command): void {
     about: 'Run the server. SIGTERM or Ctrl-C lets running requests finish; a second one does not.',
     examples: ['castellan serve', 'castellan serve --project my-project --port 9000 --watch'],
   })
-    .option('--host <host>', 'address to listen on, instead of listen.host')
+    .option('--host <host>', 'address to listen on, instead of listen.host', parseHost)
     .option(
       '--port <port>',
       'port to listen on, instead of listen.port; 0 takes a free one',
@@ -60,6 +60,11 @@ async function listenForSignals(): Promise<void> {
   process.on('SIGTERM', listener);
   process.on('SIGINT', listener);
   return promise;
+}
+
+function parseHost(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('An address is not empty.');
 }
 
 function parsePort(text: string): number {

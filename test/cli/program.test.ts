@@ -52,6 +52,7 @@ describe('castellan', () => {
         /^castellan: option '--project <dir>' argument '' is invalid/,
       ],
       [['serve', '--port', '65536'], /^castellan: option '--port <port>' .*from 0 to 65535/],
+      [['serve', '--host', ''], /^castellan: option '--host <host>' .*An address is not empty/],
       [['grants', 'revoke', '\u001b[31mx', '--all'], /^castellan: /],
     ];
     for (const [args, expected] of wrong) {
