@@ -1,4 +1,5 @@
 import { Console } from 'node:console';
+import { reportLostResult } from '#src/cli/output.ts';
 import { run } from '#src/cli/program.ts';
 
 /*
@@ -7,9 +8,9 @@ import { run } from '#src/cli/program.ts';
 
 // stdout is for results. Tools and configurations of a project print where they like; it goes to stderr.
 globalThis.console = new Console(process.stderr);
-// A reader that has seen enough (`| head`) is no failure of the command.
-process.stdout.on('error', () => {});
+process.stdout.on('error', reportLostResult);
 
 const code = await run(process.argv.slice(2));
+if (code !== 0) process.exitCode = code;
 // What a project's code left running must not keep a finished command alive; its result must get out.
-process.stdout.write('', () => process.exit(code));
+process.stdout.write('', () => setImmediate(() => process.exit()));

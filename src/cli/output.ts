@@ -1,4 +1,4 @@
-import { AppError, messageOf } from '#src/errors.ts';
+import { AppError, messageOf, systemCode } from '#src/errors.ts';
 
 /*
  * The rules of output, for every command:
@@ -25,6 +25,14 @@ export function printResult(options: { json: boolean }, value: unknown, text: ()
 /** Says something that is not the result. */
 export function printNote(text: string): void {
   process.stderr.write(`${visibleLines(text)}\n`);
+}
+
+/** A result that did not get out, as on a full disk, fails the command; what it did is done. */
+export function reportLostResult(error: Error): void {
+  // A reader that has seen enough (`| head`) is no failure.
+  if (systemCode(error) === 'EPIPE') return;
+  printNote(`castellan: The result could not be written: ${messageOf(error)}`);
+  process.exitCode = 1;
 }
 
 /** Says why the command failed, and what to do next. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { cli, cliCommand, makeProject, seed } from './support.ts';
 
@@ -89,6 +91,23 @@ describe('castellan', () => {
     const [out] = (await once(child.stdout, 'data')) as [Buffer];
     assert.equal(out.toString(), '0\n');
   });
+});
+
+const FULL = '/dev/full';
+
+describe('a result that cannot be written', { skip: !existsSync(FULL) }, () => {
+  for (const args of [['users', 'list'], ['users', 'list', '--json'], ['--help']]) {
+    it(`fails castellan ${args.join(' ')}`, async () => {
+      await using project = await makeProject();
+      await seed(project);
+      const command = `${cliCommand([...args, '--project', project.folder])} > ${FULL}`;
+      const child = spawn('bash', ['-c', command], { stdio: ['ignore', 'inherit', 'pipe'] });
+      const said = text(child.stderr);
+      const [code] = (await once(child, 'close')) as [number | null];
+      assert.equal(code, 1);
+      assert.match(await said, /^castellan: The result could not be written: ENOSPC.*\n$/);
+    });
+  }
 });
 
 describe('a project', () => {
