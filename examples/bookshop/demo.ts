@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { addListenOptions, type ListenOptions } from '#src/cli/listen-options.ts';
+import { newProgram, runProgram } from '#src/cli/run.ts';
+import { listenForSignals } from '#src/cli/signals.ts';
 import { hashPassword } from '#src/credentials/password.ts';
-import { AppError, messageOf } from '#src/errors.ts';
 import { slugOf } from '#src/http/home-steps.ts';
 import { loadProject, type Project } from '#src/project.ts';
 import { openProject } from '#src/project-secrets.ts';
@@ -19,6 +20,7 @@ interface DemoUser {
   name: string;
   role: string;
   password: string;
+  passwordHash: string;
 }
 
 const PEOPLE = [
@@ -31,53 +33,47 @@ const PASSWORD_GROUPS = 4;
 const GROUP_LENGTH = 4;
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 
-/** Runs until a signal ends it; says on stderr why it could not start. */
-export async function runDemo(): Promise<void> {
-  try {
-    await serveDemo();
-  } catch (error) {
-    const hint = error instanceof AppError && error.hint !== undefined ? `\n  ${error.hint}` : '';
-    process.stderr.write(`castellan: ${messageOf(error)}${hint}\n`);
-    process.exitCode = 1;
-  }
+/** Runs until a signal ends it; says on stderr why it could not start. @returns the exit code. */
+export async function runDemo(args: readonly string[]): Promise<number> {
+  const program = newProgram('npm start --')
+    .description('Serve the bookshop, the demo project of Castellan.')
+    .allowExcessArguments(false)
+    .showHelpAfterError('hint: npm start -- --help shows how it is used.');
+  return runProgram(addListenOptions(program).action(serveDemo), args);
 }
 
-async function serveDemo(): Promise<void> {
-  const project = await loadProject(FOLDER, readOptions());
+async function serveDemo(options: ListenOptions): Promise<void> {
+  const signal = listenForSignals();
+  const project = await loadProject(FOLDER, options);
   ensureBookshop(fileURLToPath(new URL('bookshop.db', import.meta.url)));
-  const users = await ensureUsers(project);
   const server = await startServer(project, { watch: true });
-  process.stdout.write(welcome(`${server.url}/mcp`, server.url, users));
-  const stop = (): void => void server.close();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
-  await server.closed;
-}
-
-function readOptions(): { host?: string; port?: number } {
-  const { values } = parseArgs({ options: { host: { type: 'string' }, port: { type: 'string' } } });
-  const port = values.port === undefined ? undefined : Number(values.port);
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
-    throw new AppError('usage', `--port ${values.port} is not a port`);
+  try {
+    // Only now: passwords are shown once, and a server that cannot start has nowhere to show them.
+    const users = await ensureUsers(project);
+    process.stdout.write(welcome(`${server.url}/mcp`, server.url, users));
+    await Promise.race([signal, server.closed]);
+  } finally {
+    await server.close();
   }
-  return {
-    ...(values.host === undefined ? {} : { host: values.host }),
-    ...(port === undefined ? {} : { port }),
-  };
 }
 
 /** The people of the demo, with new passwords, or none when there are users already. */
 async function ensureUsers(project: Project): Promise<DemoUser[]> {
   await using open = await openProject(project, { actor: 'demo' });
   if ((await listUsers(open.store.db)).length > 0) return [];
-  const users = PEOPLE.map((person) => ({ ...person, password: newPassword() }));
-  for (const user of users) {
-    const passwordHash = await hashPassword(user.password);
-    await open.store.transaction((work) =>
-      addUser(work, 'demo', { name: user.name, passwordHash, roles: [user.role] }),
-    );
-  }
+  const users = await Promise.all(PEOPLE.map(withPassword));
+  // All or none: somebody who was added by half a start would have a password that nobody saw.
+  await open.store.transaction(async (work) => {
+    for (const { name, passwordHash, role } of users) {
+      await addUser(work, 'demo', { name, passwordHash, roles: [role] });
+    }
+  });
   return users;
+}
+
+async function withPassword(person: { name: string; role: string }): Promise<DemoUser> {
+  const password = newPassword();
+  return { ...person, password, passwordHash: await hashPassword(password) };
 }
 
 /** Some 79 bits, in groups that can be read aloud. */

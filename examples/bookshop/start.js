@@ -4,4 +4,4 @@ import { prepare } from '../../bin/prepare.js';
 
 prepare();
 const { runDemo } = await import('./demo.ts');
-await runDemo();
+process.exitCode = await runDemo(process.argv.slice(2));
