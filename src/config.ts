@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DAY, SECOND } from './clock.ts';
+import { AppError } from './errors.ts';
 
 /*
  * The configuration: one strict schema. A field that is not here refuses to start.
@@ -222,18 +223,38 @@ export function defineConfig(config: ConfigInput): ConfigInput {
   return config;
 }
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** What the environment may say. Nothing else in the project reads it. */
 export interface Environment {
   databaseUrl: string | undefined;
   keys: string | undefined;
-  logLevel: string;
+  logLevel: LogLevel;
 }
 
-/** Reads the environment, once, at the process's edge. */
+/**
+ * Reads the environment, once, at the process's edge.
+ * @throws `config_invalid` when the log level is none.
+ */
 export function readEnvironment(env: NodeJS.ProcessEnv = process.env): Environment {
+  const logLevel = readLogLevel(env);
+  if (logLevel === undefined) {
+    throw new AppError(
+      'config_invalid',
+      `CASTELLAN_LOG_LEVEL is "${env['CASTELLAN_LOG_LEVEL']}", which is no level`,
+      { hint: `The levels are ${LOG_LEVELS.join(', ')}.` },
+    );
+  }
   return {
     databaseUrl: env['CASTELLAN_DATABASE_URL'] || undefined,
     keys: env['CASTELLAN_KEYS'] || undefined,
-    logLevel: env['CASTELLAN_LOG_LEVEL'] || 'info',
+    logLevel,
   };
+}
+
+/** The level of the log, `info` when nothing is said; undefined when what is said is none. */
+export function readLogLevel(env: NodeJS.ProcessEnv = process.env): LogLevel | undefined {
+  const said = env['CASTELLAN_LOG_LEVEL'] || 'info';
+  return LOG_LEVELS.find((level) => level === said);
 }

@@ -42,8 +42,8 @@ export async function printError(error: unknown): Promise<void> {
     if (error.hint !== undefined) printNote(`hint: ${error.hint}`);
     if (error.code !== 'internal') return;
   }
-  const { readEnvironment } = await import('#src/config.ts');
-  if (readEnvironment().logLevel !== 'debug') {
+  const { readLogLevel } = await import('#src/config.ts');
+  if (readLogLevel() !== 'debug') {
     printNote('hint: CASTELLAN_LOG_LEVEL=debug shows where it happened.');
   } else if (error instanceof Error) {
     printNote(error.stack ?? '');

@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import type { LogLevel } from '#src/config.ts';
 import type { Emit, Event } from '#src/events.ts';
 
 /*
@@ -7,7 +8,7 @@ import type { Emit, Event } from '#src/events.ts';
  */
 
 export interface LogOptions {
-  level: string;
+  level: LogLevel;
   /** Lines for people instead of JSON. */
   isTerminal?: boolean | undefined;
   /** Where lines go; stderr by default, so that stdout stays for results. */
@@ -19,7 +20,6 @@ type Level = 'debug' | 'info' | 'warn' | 'error';
 const SECRET_LIKE =
   /\beyJ[\w-]+\.[\w-]+\.[\w-]+|(?<=postgres(?:ql)?:\/\/)[^@\s]+(?=@)|\b[A-Za-z0-9_-]{40,}/g;
 const MAX_MESSAGE = 2_000;
-const LEVELS = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 /** Fields that hold text which others wrote. */
 const FOREIGN = new Set(['message', 'stack', 'reason', 'outcome', 'path', 'error', 'url']);
 
@@ -27,7 +27,7 @@ export function createLog(options: LogOptions): Emit {
   const output = options.destination ?? pino.destination({ fd: 2, sync: true });
   const logger = pino(
     {
-      level: LEVELS.has(options.level) ? options.level : 'info',
+      level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

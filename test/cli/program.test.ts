@@ -151,6 +151,21 @@ describe('a project', () => {
   });
 });
 
+describe('the environment', () => {
+  it('with a log level that is none is refused, naming the levels', async () => {
+    await using project = await makeProject();
+    const env = { CASTELLAN_LOG_LEVEL: 'bogus' };
+    for (const args of [
+      ['users', 'list'],
+      ['serve', '--port', '0'],
+    ]) {
+      const { code, stdout, stderr } = await project.cli(args, { env });
+      assert.deepEqual([code, stdout], [1, ''], args.join(' '));
+      assert.match(stderr, /^castellan: CASTELLAN_LOG_LEVEL is "bogus"[^]*\nhint: .*debug, info/);
+    }
+  });
+});
+
 describe('a fault of our own', () => {
   it('is one line, and a stack when it is asked for', async () => {
     await using project = await makeProject();
