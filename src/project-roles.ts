@@ -38,7 +38,8 @@ export function parseRoles(text: string | undefined, file: string): Roles {
   );
 }
 
-async function readRolesFile(file: string): Promise<string | undefined> {
+/** The file as it is, or undefined when there is none. @throws `roles_invalid` when it cannot be read. */
+export async function readRolesFile(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
@@ -50,6 +51,6 @@ async function readRolesFile(file: string): Promise<string | undefined> {
 function invalid(file: string, problems: string[]): AppError {
   return new AppError('roles_invalid', `${file}\n  ${problems.join('\n  ')}`, {
     detail: { problems },
-    hint: 'Correct the names above; castellan roles check shows what is left.',
+    hint: 'Correct the file; castellan roles check shows what is left.',
   });
 }

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { PrivilegeText } from '#src/access/access.ts';
 import type { RolesProblems } from '#src/access/roles.ts';
-import { AppError, systemCode } from '#src/errors.ts';
+import { AppError } from '#src/errors.ts';
 import type { Project } from '#src/project.ts';
 import type { ToolSet } from '#src/tools/tool-set.ts';
 import { addCommand, addGroup, commonOptions, open, readProject } from './command.ts';
@@ -12,6 +11,8 @@ import { loadProjectTools, nounsOf } from './project-tools.ts';
 import { counted, fields, table } from './table.ts';
 
 /** `castellan roles`: what roles.json says, and what it comes to for one person. */
+
+const NO_FILE = 'there is no roles.json, so nobody can call a tool';
 
 export function addRoles(program: Command): void {
   const roles = addGroup(program, 'roles', 'Check roles.json; see what a user may do.');
@@ -38,7 +39,7 @@ async function check(_options: object, command: Command): Promise<void> {
     [
       ...errors.map((error) => `error: ${visible(error)}`),
       ...warnings.map((warning) => `warning: ${visible(warning)}`),
-      ...(value.ok ? ['roles.json names nothing that is not there.'] : []),
+      ...(value.ok && !warnings.includes(NO_FILE) ? ['roles.json is fine.'] : []),
     ].join('\n'),
   );
   if (value.ok) return;
@@ -53,31 +54,22 @@ async function check(_options: object, command: Command): Promise<void> {
 
 /** Everything that is wrong with the file at once, warnings too. */
 async function examine(project: Project, set: ToolSet): Promise<RolesProblems> {
-  const { parseRoles } = await import('#src/project-roles.ts');
+  const { parseRoles, readRolesFile } = await import('#src/project-roles.ts');
   const { checkRoles } = await import('#src/access/roles.ts');
   const { compileAccess, unreachableTools, UNREACHABLE } = await import('#src/access/access.ts');
-  const text = await readRoles(project.rolesFile);
   try {
+    const text = await readRolesFile(project.rolesFile);
     const roles = parseRoles(text, project.rolesFile);
     const problems = checkRoles(roles, nounsOf(set));
-    if (text === undefined) problems.warnings.push('there is no roles.json');
-    // Where names are wrong, that is why.
-    if (problems.errors.length > 0) return problems;
+    if (text === undefined) problems.warnings.push(NO_FILE);
+    // Where names are wrong, or the file is missing, that is why.
+    if (problems.errors.length > 0 || text === undefined) return problems;
     for (const tool of unreachableTools(compileAccess(roles), set.byName.keys()))
       problems.warnings.push(`tool ${tool}: ${UNREACHABLE}`);
     return problems;
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'roles_invalid') throw error;
     return { errors: error.detail['problems'] as string[], warnings: [] };
-  }
-}
-
-async function readRoles(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }
 

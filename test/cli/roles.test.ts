@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { makeProject, ROLES, seed } from './support.ts';
@@ -38,10 +38,7 @@ describe('roles check', () => {
       errors: [],
       warnings: [],
     });
-    assert.equal(
-      (await project.cli(['roles', 'check'])).stdout,
-      'roles.json names nothing that is not there.\n',
-    );
+    assert.equal((await project.cli(['roles', 'check'])).stdout, 'roles.json is fine.\n');
   });
 
   it('names every name that does not exist, with its path', async () => {
@@ -81,8 +78,7 @@ describe('roles check', () => {
     assert.deepEqual((await project.json<CheckJson>(['roles', 'check'])).warnings, []);
     await rm(join(project.folder, 'roles.json'));
     const without = await project.json<CheckJson>(['roles', 'check']);
-    const look = change.replace('change', 'look');
-    assert.deepEqual(without.warnings, ['there is no roles.json', change, look]);
+    assert.deepEqual(without.warnings, ['there is no roles.json, so nobody can call a tool']);
   });
 
   it('names misspelt fields and broken JSON', async () => {
@@ -96,6 +92,23 @@ describe('roles check', () => {
       assert.equal(code, 1);
       assert.match((JSON.parse(stdout) as CheckJson).errors.join('\n'), expected);
     }
+  });
+
+  it('says what a missing file comes to, and does not praise it', async () => {
+    await using project = await makeProject();
+    await rm(join(project.folder, 'roles.json'));
+    const { code, stdout, stderr } = await project.cli(['roles', 'check']);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(stdout, 'warning: there is no roles.json, so nobody can call a tool\n');
+  });
+
+  it('tells a file that cannot be read as any other error', async () => {
+    await using project = await makeProject();
+    await rm(join(project.folder, 'roles.json'));
+    await mkdir(join(project.folder, 'roles.json'));
+    const { code, stdout } = await project.cli(['roles', 'check', '--json']);
+    assert.equal(code, 1);
+    assert.match((JSON.parse(stdout) as CheckJson).errors.join('\n'), /^it cannot be read: /);
   });
 
   it('warns about tool files that do not load; their tools may be the unknown ones', async () => {
@@ -152,5 +165,8 @@ describe('roles show', () => {
     const { code, stderr } = await wrong.cli(['roles', 'show', 'zoe']);
     assert.equal(code, 1);
     assert.match(stderr, /permissions\.allowed\[0\]\.applyTo: unknown tool "lok"/);
+    await using broken = await makeProject({ files: { 'roles.json': '{' } });
+    const said = await broken.cli(['roles', 'show', 'zoe']);
+    assert.match(said.stderr, /it is not JSON: .*\nhint: Correct the file; castellan roles check/);
   });
 });
