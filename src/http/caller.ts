@@ -11,7 +11,7 @@ import { AppError } from '#src/errors.ts';
 export interface Caller {
   /** The caller's address in its shortest form; IPv4 also when it came mapped into IPv6. */
   address: string;
-  /** The request came over TLS (to us or to a trusted proxy), or from this very machine. */
+  /** The caller's request came over TLS (to us or to a trusted proxy), or from this very machine. */
   isSafe: boolean;
 }
 
@@ -37,10 +37,9 @@ export function createCallerReader(
     // A trusted proxy that says nothing is a direct call from that machine.
     const direct = forwarded === undefined && proto === undefined;
     const address = forwarded === undefined ? peer : rightmostUntrusted(peer, forwarded, trusted);
-    return {
-      address: address.toString(),
-      isSafe: encrypted || proto === 'https' || (direct && isLoopback(peer)),
-    };
+    // TLS between the proxy and us says nothing about the caller's own way to it.
+    const isSafe = direct ? encrypted || isLoopback(peer) : proto === 'https';
+    return { address: address.toString(), isSafe };
   };
 }
 

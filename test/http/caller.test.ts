@@ -122,6 +122,17 @@ describe('the way here', () => {
   it('is safe over TLS to this server', () => {
     assert.equal(read(requestFrom('203.0.113.5', {}, true)).isSafe, true);
     assert.equal(read(requestFrom('10.1.2.3', {}, true)).isSafe, true);
+    assert.equal(
+      read(requestFrom('203.0.113.5', { 'x-forwarded-proto': 'http' }, true)).isSafe,
+      true,
+    );
+  });
+
+  it('is what a trusted proxy says of it, also when the proxy itself speaks TLS to this server', () => {
+    const over = (headers: Headers): boolean => read(requestFrom('10.1.2.3', headers, true)).isSafe;
+    assert.equal(over(https), true);
+    assert.equal(over({ 'x-forwarded-proto': 'http' }), false);
+    assert.equal(over({ 'x-forwarded-for': '8.8.8.8' }), false);
   });
 });
 
