@@ -30,9 +30,23 @@ const publicUrl = z
   )
   .transform((value) => new URL(value).origin);
 
+const tls = z.strictObject({
+  certFile: z
+    .string()
+    .min(1)
+    .describe('PEM file of the certificate, followed by the rest of its chain.'),
+  keyFile: z
+    .string()
+    .min(1)
+    .describe('PEM file of its private key, not encrypted and readable by its owner alone.'),
+});
+
 const listen = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
   port: z.int().min(0).max(65535).default(8420).describe('Port to listen on; 0 takes a free one.'),
+  tls: tls
+    .optional()
+    .describe('Serve HTTPS, and nothing else, with this certificate; plain HTTP by default.'),
 });
 
 const server = z.strictObject({
@@ -187,8 +201,7 @@ const mcp = z.strictObject({
   maxBodyBytes: count('Largest request body, in bytes.').default(4 * 1024 * 1024),
 });
 
-/** What `castellan.config.ts` may say. */
-export const configSchema = z.strictObject({
+const fields = z.strictObject({
   publicUrl: publicUrl
     .optional()
     .describe('The origin under which people and clients reach this server.'),
@@ -212,6 +225,15 @@ export const configSchema = z.strictObject({
   mcp: mcp.prefault({}),
   quotas: quotas.prefault({}),
 });
+
+/** What `castellan.config.ts` may say. */
+export const configSchema = fields.refine(
+  (config) => config.listen.tls === undefined || !config.publicUrl?.startsWith('http:'),
+  {
+    path: ['publicUrl'],
+    message: 'with listen.tls it is an https URL: nothing is served over plain HTTP',
+  },
+);
 
 /** The configuration as a project writes it. */
 export type ConfigInput = z.input<typeof configSchema>;

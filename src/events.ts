@@ -12,6 +12,16 @@ export type Event =
   | { type: 'roles.warning'; reason: string }
   | { type: 'roles.rejected'; reason: string }
   | { type: 'keys.reloaded'; kids: string[] }
+  | { type: 'certificate.loaded'; subject: string; fingerprint256: string; notAfter: string }
+  | { type: 'certificate.rejected'; reason: string }
+  | {
+      type: 'certificate.warning';
+      reason: string;
+      /** Whether clients accept it at this moment. */
+      isValid: boolean;
+      subject: string;
+      notAfter: string;
+    }
   | { type: 'login.succeeded'; userId: UserId; address: string }
   | { type: 'login.failed'; address: string; reason: string }
   | { type: 'login.throttled'; address: string }

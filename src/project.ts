@@ -3,6 +3,7 @@ import { basename, isAbsolute, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { configSchema, readEnvironment, type Config, type Environment } from './config.ts';
 import { AppError, importProblem } from './errors.ts';
+import type { CertificateFiles } from '#src/http/certificate.ts';
 import { importFresh, provideImports } from './project-imports.ts';
 
 /** A project folder, read and checked. Paths are absolute. */
@@ -15,6 +16,8 @@ export interface Project {
   /** `sqlite:/absolute/path` or `postgres://...`; the second holds a password, never log it. */
   stateUrl: string;
   keysFolder: string;
+  /** Of `listen.tls`. */
+  certificateFiles: CertificateFiles | undefined;
   toolsFolder: string;
   rolesFile: string;
 }
@@ -48,6 +51,7 @@ export async function loadProject(folder: string, overrides: Overrides = {}): Pr
     name: config.server.name ?? basename(root),
     stateUrl: absoluteState(root, environment.databaseUrl ?? config.state),
     keysFolder: join(root, 'keys'),
+    certificateFiles: absoluteFiles(root, config.listen.tls),
     toolsFolder: join(root, 'tools'),
     rolesFile: join(root, 'roles.json'),
   };
@@ -120,4 +124,12 @@ function absoluteState(root: string, state: string): string {
   if (!state.startsWith('sqlite:')) return state;
   const path = state.slice('sqlite:'.length);
   return `sqlite:${isAbsolute(path) ? path : join(root, path)}`;
+}
+
+function absoluteFiles(
+  root: string,
+  files: CertificateFiles | undefined,
+): CertificateFiles | undefined {
+  if (files === undefined) return undefined;
+  return { certFile: resolve(root, files.certFile), keyFile: resolve(root, files.keyFile) };
 }

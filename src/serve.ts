@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { basename } from 'node:path';
 import { createPeerReader } from '#src/http/caller.ts';
 import { listen } from '#src/http/server.ts';
+import { ServerCertificate } from '#src/http/server-certificate.ts';
 import { createLog } from '#src/observe/log.ts';
 import type { FetchPorts } from '#src/oauth/pinned-fetch.ts';
 import { deleteExpired } from '#src/storage/clean.ts';
@@ -9,7 +10,8 @@ import { reapIdleClients } from '#src/storage/clients.ts';
 import type { Store } from '#src/storage/open.ts';
 import { watchProject } from '#src/tools/watch.ts';
 import { createApp, type RequestHandler } from './app.ts';
-import { DAY, MINUTE } from './clock.ts';
+import { DAY, MINUTE, SECOND, systemClock } from './clock.ts';
+import type { Config } from './config.ts';
 import { messageOf } from './errors.ts';
 import { createEvents, type Emit } from './events.ts';
 import type { Project } from './project.ts';
@@ -25,6 +27,8 @@ export interface ServeOptions {
   emit?: Emit | undefined;
   /** How the outside world is reached; the real one unless a test says otherwise. */
   fetchPorts?: FetchPorts | undefined;
+  /** How often the files of `listen.tls` are looked at; 5 s unless told. */
+  certificateEveryMs?: number | undefined;
 }
 
 export interface RunningServer {
@@ -37,6 +41,7 @@ export interface RunningServer {
 }
 
 const DRAIN_MS = 10_000;
+const CERTIFICATE_EVERY_MS = 5 * SECOND;
 const CLEAN_EVERY_MS = MINUTE;
 const CLEANED_AT_ONCE = 500;
 const MOST_PASSES = 200;
@@ -57,6 +62,7 @@ export async function startServer(
   // Closed in the reverse order: the housekeeping, the socket, the store, the guard.
   await using opening = new AsyncDisposableStack();
   opening.defer(guardProcess(emit));
+  const certificate = await openCertificate(project, emit);
   const open = opening.use(
     await openProject(project, {
       actor: 'server',
@@ -67,13 +73,14 @@ export async function startServer(
   let handler: RequestHandler = unavailable;
   const listener = await listen((request, response) => handler(request, response), config.listen, {
     peerOf: createPeerReader(config.trustedProxies),
+    certificate,
   });
   const closing = new AbortController();
   opening.defer(() => {
     closing.abort();
     return listener.drain(DRAIN_MS);
   });
-  const url = config.publicUrl ?? localOrigin(config.listen.host, listener.port);
+  const url = config.publicUrl ?? localOrigin(config.listen, listener.port);
   handler = createApp({
     config,
     name: project.name,
@@ -88,6 +95,8 @@ export async function startServer(
     closing: closing.signal,
   });
   opening.defer(keepHouse(open, emit));
+  const certificateEveryMs = options.certificateEveryMs ?? CERTIFICATE_EVERY_MS;
+  if (certificate !== undefined) opening.defer(certificate.watch(certificateEveryMs));
   if (options.watch) opening.defer(watchForChanges(project, workshop, emit));
   emit({ type: 'server.listening', url });
   return running(url, opening.move(), emit);
@@ -98,6 +107,15 @@ function createEmit(project: Project, options: ServeOptions): Emit {
   const log = { level: project.environment.logLevel, isTerminal: process.stderr.isTTY };
   events.subscribe(options.emit ?? createLog(log));
   return events.emit;
+}
+
+async function openCertificate(
+  { certificateFiles: files }: Project,
+  emit: Emit,
+): Promise<ServerCertificate | undefined> {
+  // Clients judge its dates by the time of day, so this is not the store's time.
+  if (files !== undefined) return ServerCertificate.open({ files, emit, clock: systemClock });
+  return undefined;
 }
 
 function running(url: string, resources: AsyncDisposableStack, emit: Emit): RunningServer {
@@ -169,9 +187,12 @@ function guardProcess(emit: Emit): () => void {
 }
 
 /** Where people on this machine find a server without a public URL. */
-function localOrigin(host: string, port: number): string {
+function localOrigin({ host, tls }: Config['listen'], port: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  const scheme = tls === undefined ? 'http' : 'https';
+  // As URLs write it: the usual port is left out.
+  return new URL(`${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`)
+    .origin;
 }
 
 /** For the moment between listening and being ready. */

@@ -161,12 +161,20 @@ async function statKeys(path: string): Promise<{ ino: number; mtimeMs: number; s
       hint: 'Start the server once to make them, or restore them from your backup.',
     });
   }
-  if (process.platform !== 'win32' && (info.mode & OPEN_TO_OTHERS) !== 0) {
-    throw new AppError('keys_unsafe', `Others on this machine can read the keys ${path}`, {
-      hint: `chmod 600 ${path}`,
-    });
-  }
+  refuseOpenKeys(path, info.mode);
   return info;
+}
+
+/**
+ * The rule for every file that holds keys: it is its owner's alone.
+ * @param mode as `stat` tells it.
+ * @throws `keys_unsafe` when others have any right to the file.
+ */
+export function refuseOpenKeys(path: string, mode: number): void {
+  if (process.platform === 'win32' || (mode & OPEN_TO_OTHERS) === 0) return;
+  throw new AppError('keys_unsafe', `Others on this machine can read the keys ${path}`, {
+    hint: `chmod 600 ${path}`,
+  });
 }
 
 async function exists(path: string): Promise<boolean> {

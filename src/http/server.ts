@@ -1,10 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { AppError, messageOf, systemCode } from '#src/errors.ts';
+import type { CertificatePem } from './certificate.ts';
+import type { ServerCertificate } from './server-certificate.ts';
 
 /*
  * The listening socket: its limits, and its orderly end. A drain refuses new connections, lets running
- * requests finish, and closes what is idle.
+ * requests finish, and closes what is idle. With a certificate it speaks TLS and nothing else: what
+ * begins otherwise is closed.
  */
 
 export interface Listener {
@@ -25,7 +29,17 @@ const MAX_HEADER_BYTES = 32 * 1024;
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_PEER = 1_000;
 
-export interface ConnectionLimits {
+const LIMITS = {
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  noDelay: true,
+};
+
+export interface ListenOptions {
+  /** HTTPS with this certificate and what takes its place; plain HTTP without one. */
+  certificate?: ServerCertificate | undefined;
   /**
    * The name under which the connections of an address are counted; undefined for one that may have
    * any number. Without this, every address may.
@@ -45,33 +59,48 @@ export interface ConnectionLimits {
 export async function listen(
   handler: (request: IncomingMessage, response: ServerResponse) => void,
   address: { host: string; port: number },
-  limits: ConnectionLimits = {},
+  options: ListenOptions = {},
 ): Promise<Listener> {
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      noDelay: true,
-    },
-    handler,
-  );
-  limitConnections(server, limits);
+  const { certificate } = options;
+  const server =
+    certificate === undefined
+      ? createServer(LIMITS, handler)
+      : createSecureServer(certificate, handler);
+  const sockets = limitConnections(server, options);
   await bind(server, address);
   const { port } = server.address() as AddressInfo;
-  return { server, host: address.host, port, drain: (graceMs) => drain(server, graceMs) };
+  const listener = { server, sockets };
+  return { server, host: address.host, port, drain: (graceMs) => drain(listener, graceMs) };
 }
 
-/** No address takes all connections, and the more there are, the sooner an idle one ends. */
-function limitConnections(server: Server, limits: ConnectionLimits): void {
+/** New connections get the certificate that is in use when they begin; the others keep theirs. */
+function createSecureServer(
+  certificate: ServerCertificate,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const context = (pem: CertificatePem) => ({ ...pem, minVersion: 'TLSv1.2' as const });
+  const options = {
+    ...LIMITS,
+    ...context(certificate.pem),
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: HEADERS_TIMEOUT_MS,
+  };
+  const server = createTlsServer(options, handler);
+  certificate.onChange((pem) => server.setSecureContext(context(pem)));
+  return server;
+}
+
+/**
+ * No address takes all connections, and the more there are, the sooner an idle one ends.
+ * @returns those that are open, always as of now; with TLS also those that are not through with it.
+ */
+function limitConnections(server: Server, limits: ListenOptions): ReadonlySet<Socket> {
   const { peerOf, most = MAX_CONNECTIONS, mostPerPeer = MAX_CONNECTIONS_PER_PEER } = limits;
   const perPeer = new Map<string, number>();
-  let open = 0;
-  const count = (change: 1 | -1): void => {
-    open += change;
+  const open = new Set<Socket>();
+  const counted = (): void => {
     // Node reads it whenever a connection becomes idle.
-    server.keepAliveTimeout = open * 2 > most ? CROWDED_KEEP_ALIVE_MS : KEEP_ALIVE_TIMEOUT_MS;
+    server.keepAliveTimeout = open.size * 2 > most ? CROWDED_KEEP_ALIVE_MS : KEEP_ALIVE_TIMEOUT_MS;
   };
   server.maxConnections = most;
   server.on('connection', (socket: Socket) => {
@@ -81,13 +110,16 @@ function limitConnections(server: Server, limits: ConnectionLimits): void {
       socket.destroy();
       return;
     }
-    count(1);
+    open.add(socket);
+    counted();
     if (peer !== undefined) perPeer.set(peer, others + 1);
     socket.once('close', () => {
-      count(-1);
+      open.delete(socket);
+      counted();
       if (peer !== undefined) release(perPeer, peer);
     });
   });
+  return open;
 }
 
 function release(perPeer: Map<string, number>, peer: string): void {
@@ -118,14 +150,20 @@ function listenError(error: Error, host: string, port: number): AppError {
   });
 }
 
-async function drain(server: Server, graceMs: number): Promise<void> {
+async function drain(
+  { server, sockets }: { server: Server; sockets: ReadonlySet<Socket> },
+  graceMs: number,
+): Promise<void> {
   if (!server.listening) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   server.close(() => resolve());
   server.closeIdleConnections();
   // A connection that becomes idle later is not closed by `close`, so it is looked for again.
   const sweep = setInterval(() => server.closeIdleConnections(), 100);
-  const end = setTimeout(() => server.closeAllConnections(), graceMs);
+  // Not `closeAllConnections`, which knows nothing of a TLS handshake that goes on.
+  const end = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, graceMs);
   await promise;
   clearInterval(sweep);
   clearTimeout(end);

@@ -21,7 +21,16 @@ const SECRET_LIKE =
   /\beyJ[\w-]+\.[\w-]+\.[\w-]+|(?<=postgres(?:ql)?:\/\/)[^@\s]+(?=@)|\b[A-Za-z0-9_-]{40,}/g;
 const MAX_MESSAGE = 2_000;
 /** Fields that hold text which others wrote. */
-const FOREIGN = new Set(['message', 'stack', 'reason', 'outcome', 'path', 'error', 'url']);
+const FOREIGN = new Set([
+  'message',
+  'stack',
+  'reason',
+  'outcome',
+  'path',
+  'error',
+  'url',
+  'subject',
+]);
 
 export function createLog(options: LogOptions): Emit {
   const output = options.destination ?? pino.destination({ fd: 2, sync: true });
@@ -55,6 +64,9 @@ function levelOf(event: Event): Level {
   switch (event.type) {
     case 'server.error':
       return 'error';
+    case 'certificate.warning':
+      return event.isValid ? 'warn' : 'error';
+    case 'certificate.rejected':
     case 'tools.rejected':
     case 'tools.warning':
     case 'roles.warning':

@@ -55,6 +55,14 @@ describe('the log', () => {
     assert.equal(written(REJECTED, { level: 'silent' }), '');
   });
 
+  it('is louder about a certificate that clients refuse than about one that will end', () => {
+    const about = { subject: 'CN=a.example', notAfter: '2026-12-01T00:00:00.000Z' };
+    const levelOf = (reason: string, isValid: boolean): unknown =>
+      JSON.parse(written({ type: 'certificate.warning', reason, isValid, ...about })).level;
+    assert.equal(levelOf('it ends in 3 days', true), 'warn');
+    assert.equal(levelOf('it has expired', false), 'error');
+  });
+
   it('takes what looks like a secret out of text that others wrote', () => {
     const token = `eyJhbGciOiJIUzI1NiJ9.${'a'.repeat(30)}.${'b'.repeat(20)}`;
     const cases: [string, string][] = [

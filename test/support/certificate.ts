@@ -1,4 +1,8 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { isIPv4 } from 'node:net';
+import { join } from 'node:path';
+import type { CertificateFiles } from '#src/http/certificate.ts';
 
 /*
  * A self-signed certificate, made when it is needed: nothing that looks like a key is checked in. Only
@@ -10,6 +14,14 @@ export interface Certificate {
   certificate: string;
   /** PEM. */
   key: string;
+}
+
+export interface CertificateWishes {
+  /** Milliseconds since the epoch, in the years 2000 to 2049; 2020 to 2040 unless told. */
+  notBefore?: number;
+  notAfter?: number;
+  /** The common name, `test` unless told; empty for a subject without any. */
+  name?: string;
 }
 
 const SEQUENCE = 0x30;
@@ -28,25 +40,35 @@ const BASIC_CONSTRAINTS = [0x55, 0x1d, 0x13];
 /** 1.2.840.10045.4.3.2 */
 const ECDSA_SHA256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
 
-/** @param names DNS names that the certificate is good for. */
-export function makeCertificate(names: readonly string[]): Certificate {
+/** Writes both into a folder, or over what is there; the key for its owner alone. */
+export async function writeCertificate(
+  folder: string,
+  { certificate, key }: Certificate,
+): Promise<CertificateFiles> {
+  const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
+  await writeFile(files.certFile, certificate);
+  await writeFile(files.keyFile, key, { mode: 0o600 });
+  return files;
+}
+
+/** @param names DNS names and IPv4 addresses that the certificate is good for. */
+export function makeCertificate(
+  names: readonly string[],
+  wishes: CertificateWishes = {},
+): Certificate {
+  const { notBefore = Date.UTC(2020), notAfter = Date.UTC(2040), name: common = 'test' } = wishes;
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(SEQUENCE, der(OID, ECDSA_SHA256));
-  const name = der(
-    SEQUENCE,
-    der(SET, der(SEQUENCE, der(OID, COMMON_NAME), der(UTF8, Buffer.from('test')))),
-  );
+  const named = der(SEQUENCE, der(OID, COMMON_NAME), der(UTF8, Buffer.from(common)));
+  const name = common === '' ? der(SEQUENCE) : der(SEQUENCE, der(SET, named));
   const body = der(
     SEQUENCE,
     der(0xa0, der(INTEGER, [2])),
-    der(INTEGER, [1]),
+    // Two with one name and one number would be one certificate to OpenSSL.
+    der(INTEGER, [1, ...randomBytes(8)]),
     algorithm,
     name,
-    der(
-      SEQUENCE,
-      der(UTC_TIME, Buffer.from('200101000000Z')),
-      der(UTC_TIME, Buffer.from('400101000000Z')),
-    ),
+    der(SEQUENCE, utcTime(notBefore), utcTime(notAfter)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, der(SEQUENCE, altNames(names), authority())),
@@ -60,8 +82,19 @@ export function makeCertificate(names: readonly string[]): Certificate {
 }
 
 function altNames(names: readonly string[]): Buffer {
-  const list = der(SEQUENCE, ...names.map((one) => der(0x82, Buffer.from(one))));
+  const list = der(
+    SEQUENCE,
+    ...names.map((one) =>
+      isIPv4(one) ? der(0x87, one.split('.').map(Number)) : der(0x82, Buffer.from(one)),
+    ),
+  );
   return der(SEQUENCE, der(OID, SUBJECT_ALT_NAME), der(OCTET_STRING, list));
+}
+
+/** `YYMMDDhhmmssZ`. */
+function utcTime(milliseconds: number): Buffer {
+  const digits = new Date(milliseconds).toISOString().replaceAll(/\D/g, '').slice(2, 14);
+  return der(UTC_TIME, Buffer.from(`${digits}Z`));
 }
 
 /** It signs itself, so it is its own authority. */
