@@ -134,6 +134,7 @@ describe('a caller with a good token', () => {
       user: { id: house.user.id, name: 'anna', roles: ['clerk'] },
       client: { id: house.grant.clientId, name: 'Test client' },
       grantId: house.grant.id,
+      session: undefined,
       granted: ['writer'],
     });
     assert.deepEqual([...effective].toSorted(), ['reader', 'writer']);
