@@ -64,7 +64,11 @@ async function readLine(): Promise<string> {
       throw new AppError('invalid_input', `More than ${MAX_BYTES} bytes on stdin are no password`);
     chunks.push(bytes);
   }
-  if (size === 0) throw new AppError('invalid_input', 'No password arrived on stdin');
+  if (size === 0) {
+    throw new AppError('invalid_input', 'No password arrived on stdin', {
+      hint: 'Pipe one line in, or leave --password-stdin out to be asked for it.',
+    });
+  }
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
       Buffer.concat(chunks),

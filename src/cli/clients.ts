@@ -53,7 +53,7 @@ export function addClients(program: Command): void {
   addCommand(clients, {
     usage: 'add <name>',
     about:
-      'Add a client that need not register, or a resource server that may ask about tokens.\n' +
+      'Add a client that need not register, or a resource server that may ask about tokens. ' +
       'A secret is printed this once and stored as a digest.',
     examples: [
       'castellan clients add "Sales app" --redirect-uri https://sales.example.com/callback',
@@ -73,7 +73,7 @@ export function addClients(program: Command): void {
   addCommand(clients, {
     usage: 'block <id>',
     about:
-      'Refuse a client: its tokens at the very next request, refreshes and logins. Its grants stay.\n' +
+      'Refuse a client: its tokens at the very next request, refreshes and logins. Its grants stay. ' +
       'The URL of a metadata document can be blocked before it was ever seen.',
     examples: [
       'castellan clients block cli_0123456789abcdef0123456789abcd',

@@ -138,7 +138,7 @@ function report(outcome: Outcome, options: { dryRun: boolean; json: boolean }): 
     printNote(`Grant ${grant.id} ${why}.`);
   }
   const hint = 'castellan grants list shows the grants.';
-  const missing = `There is no grant ${unknown.join(', ')}`;
+  const missing = `There is no grant ${unknown.map((id) => `"${id}"`).join(', ')}`;
   if (revoked.length === 0) {
     throw new AppError(
       'nothing_matched',

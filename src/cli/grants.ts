@@ -30,7 +30,7 @@ export function addGrants(program: Command): void {
   addCommand(grants, {
     usage: 'revoke [ids...]',
     about:
-      'Revoke grants with their tokens: by id, of a user, of a client, of a user at a client, or all.\n' +
+      'Revoke grants with their tokens: by id, of a user, of a client, of a user at a client, or all. ' +
       'When the command has returned, no request under them succeeds.',
     examples: [
       'castellan grants revoke gr_0123456789abcdef0123456789abcd',
@@ -64,7 +64,7 @@ async function show(id: string, _options: object, command: Command): Promise<voi
   const { store } = opened;
   const [grant] = await listGrants(store.db, { ids: [id] });
   if (grant === undefined) {
-    throw new AppError('not_found', `There is no grant ${id}`, {
+    throw new AppError('not_found', `There is no grant "${id}"`, {
       hint: 'castellan grants list shows them.',
     });
   }

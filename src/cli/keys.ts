@@ -20,7 +20,7 @@ export function addKeys(program: Command): void {
   addCommand(keys, {
     usage: 'rotate',
     about:
-      'Sign with a new key from now on. The old one verifies until its last token has expired;\n' +
+      'Sign with a new key from now on. The old one verifies until its last token has expired; ' +
       'with --now it is dropped at once, and every access token with it. Servers need no restart.',
     examples: ['castellan keys rotate', 'castellan keys rotate --now'],
   })

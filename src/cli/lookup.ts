@@ -12,7 +12,7 @@ import type { User } from '#src/users/user.ts';
 export async function requireUser(db: Kysely<Database>, name: string): Promise<User> {
   const user = await findUserByName(db, name);
   if (user !== undefined) return user;
-  throw new AppError('not_found', `There is no user ${name}`, {
+  throw new AppError('not_found', `There is no user "${name}"`, {
     hint: 'castellan users list shows them.',
   });
 }
@@ -25,7 +25,7 @@ export async function requireClient(db: Kysely<Database>, id: string): Promise<S
 }
 
 export function noClient(id: string): AppError {
-  return new AppError('not_found', `There is no client with the id ${id}`, {
+  return new AppError('not_found', `There is no client with the id "${id}"`, {
     hint: 'castellan clients list shows the ids.',
   });
 }

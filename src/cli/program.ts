@@ -50,7 +50,6 @@ function createProgram(): Command {
     .version(readVersion(), '--version', 'print the version')
     .option('--project <dir>', 'the project folder', folderName, '.')
     .option('--json', 'print one JSON document instead of tables', false)
-    .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('hint: castellan --help lists the commands.')
     .addHelpText('after', HELP);
   for (const add of GROUPS) add(program);

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { AppError, type ErrorCode } from '#src/errors.ts';
 import { printError, visibleLines } from './output.ts';
 
@@ -18,6 +18,7 @@ export function newProgram(name: string): Command {
     .configureOutput({
       outputError: (text, write) => write(visibleLines(text.replace(/^error: /, 'castellan: '))),
     })
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
     .exitOverride();
 }
 
@@ -36,6 +37,11 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
     await printError(error);
     return error instanceof AppError ? (EXIT_CODES[error.code] ?? 1) : 1;
   }
+}
+
+/** A switch that is off and a list that is empty need no words. */
+function describeOption(option: Option): string {
+  return new Help().optionDescription(option).replace(/ \(default: (false|\[\])\)$/, '');
 }
 
 function commanderExitCode(error: CommanderError): number {

@@ -109,7 +109,8 @@ async function close(
     printNote('Grants stay as they are. castellan grants revoke ends them.');
     return;
   }
-  const problem = id === undefined ? `${options.user} has no session` : `There is no session ${id}`;
+  const problem =
+    id === undefined ? `${options.user} has no session` : `There is no session "${id}"`;
   throw new AppError('nothing_matched', problem, {
     hint: 'castellan sessions list shows the sessions.',
   });

@@ -49,9 +49,13 @@ async function requireRoles(project: Project, names: readonly string[]): Promise
   const known = roles.roles.map((entry) => entry.role);
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length === 0) return;
-  throw new AppError('usage', `roles.json has no role ${unknown.join(', ')}`, {
+  throw new AppError('usage', `roles.json has no role ${unknown.map(quoted).join(', ')}`, {
     hint: known.length === 0 ? 'It declares no roles.' : `It has: ${known.join(', ')}.`,
   });
+}
+
+function quoted(name: string): string {
+  return `"${name}"`;
 }
 
 function taken(name: string): AppError {

@@ -256,7 +256,7 @@ describe('clients', () => {
     for (const command of ['show', 'block', 'unblock', 'remove']) {
       const { code, stderr } = await project.cli(['clients', command, 'cli_typo']);
       assert.equal(code, 3, command);
-      assert.match(stderr, /^castellan: There is no client with the id cli_typo\nhint: /);
+      assert.match(stderr, /^castellan: There is no client with the id "cli_typo"\nhint: /);
     }
     assert.equal((await project.cli(['clients', 'list', '--kind', 'other'])).code, 2);
     assert.equal((await project.cli(['clients', 'list', '--status', 'gone'])).code, 2);

@@ -155,7 +155,7 @@ describe('grants list and show', () => {
     const unknown = await project.cli(['grants', 'list', '--user', 'zoe', '--json']);
     assert.equal(unknown.code, 3);
     assert.equal(unknown.stdout, '');
-    assert.match(unknown.stderr, /^castellan: There is no user zoe\nhint: /);
+    assert.match(unknown.stderr, /^castellan: There is no user "zoe"\nhint: /);
     assert.equal((await project.cli(['grants', 'list', '--client', 'cli_none'])).code, 3);
   });
 
@@ -181,7 +181,7 @@ describe('grants revoke', () => {
     const mixed = await project.cli(['grants', 'revoke', 'gr_typo', anaGood.id]);
     assert.equal(mixed.code, 1);
     assert.match(mixed.stdout, /1 grant revoked; 2 tokens died with it\./);
-    assert.match(mixed.stderr, /^castellan: There is no grant gr_typo\n/);
+    assert.match(mixed.stderr, /^castellan: There is no grant "gr_typo"\n/);
     assert.deepEqual(await cliAudit(store), ['grant.revoked ana']);
     const unknown = await project.cli(['grants', 'revoke', 'gr_typo', '--json']);
     assert.equal(unknown.code, 3);

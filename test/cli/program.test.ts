@@ -12,6 +12,8 @@ const COMMANDS = [
   ['init'],
   ...['add', 'list', 'passwd', 'disable', 'enable', 'remove'].map((name) => ['users', name]),
   ...['list', 'show', 'revoke'].map((name) => ['grants', name]),
+  ...['list', 'show', 'add', 'block', 'unblock', 'remove'].map((name) => ['clients', name]),
+  ...['list', 'close'].map((name) => ['sessions', name]),
   ...['list', 'rotate'].map((name) => ['keys', name]),
   ...['check', 'show'].map((name) => ['roles', name]),
   ['migrate'],
@@ -35,6 +37,12 @@ describe('castellan', () => {
       assert.match(stdout, new RegExp(`Examples:\n.*castellan ${command}`, 's'));
       assert.match(stdout, /--project <dir>/);
       assert.match(stdout, /--json/);
+      assert.doesNotMatch(stdout, /default: (false|\[\])/, command);
+      const [, about = ''] = stdout.split('\n\n');
+      // The lines of a paragraph are as full as they can be.
+      for (const [line, word] of about.matchAll(/.+(?=\n(\S+))/g)) {
+        assert.ok(`${line} ${word}`.length > 80, `${command}: a line ends early: ${line}`);
+      }
     }
   });
 

@@ -159,7 +159,7 @@ describe('sessions close', () => {
     const none = await project.cli(['sessions', 'close', 'ses_000000000000000000', '--json']);
     assert.equal(none.code, 3);
     assert.deepEqual(JSON.parse(none.stdout), { closed: [] });
-    assert.match(none.stderr, /^castellan: There is no session ses_0+\nhint: /);
+    assert.match(none.stderr, /^castellan: There is no session "ses_0+"\nhint: /);
     assert.equal((await project.cli(['sessions', 'close', '--user', 'zoe'])).code, 3);
     assert.equal((await project.json<unknown[]>(['sessions', 'list'])).length, 1);
   });

@@ -161,14 +161,14 @@ describe('users add', () => {
     }
     const { code, stderr } = await project.cli(add('ana', '--role', 'boss'), { input: PASSWORD });
     assert.equal(code, 2);
-    assert.match(stderr, /no role boss\nhint: It has: clerk, manager\./);
+    assert.match(stderr, /no role "boss"\nhint: It has: clerk, manager\./);
     assert.deepEqual(await project.json(['users', 'list']), []);
   });
 
   it('refuses passwords that are weak, broken or endless', async () => {
     await using project = await makeProject();
     const cases: [string | Buffer, RegExp][] = [
-      ['', /No password arrived/],
+      ['', /No password arrived on stdin\nhint: Pipe one line in/],
       ['\n', /at least 12/],
       ['eleven char\n', /at least 12/],
       ['anabelle-anabelle\n', /user name/],
@@ -222,7 +222,7 @@ describe('a name that nobody has', () => {
     for (const command of ['passwd', 'disable', 'enable', 'remove']) {
       const { code, stderr } = await project.cli(['users', command, 'zoe'], { input: PASSWORD });
       assert.equal(code, 3, command);
-      assert.match(stderr, /There is no user zoe/);
+      assert.match(stderr, /There is no user "zoe"/);
     }
   });
 });
