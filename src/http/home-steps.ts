@@ -1,3 +1,4 @@
+import { isLoopbackHost } from './caller.ts';
 import type { Sentence } from './sentence.ts';
 import type { Texts } from '#src/http/texts/en.ts';
 
@@ -11,6 +12,8 @@ export interface AppSteps {
   open?: boolean;
   /** A link that opens the app and adds the server. */
   link?: string;
+  /** Why the steps will not work with the server's present address. */
+  warning?: { lead: string; text: Sentence } | undefined;
   steps: { text: Sentence; label?: string; code?: string }[];
   note?: string;
 }
@@ -53,30 +56,39 @@ export function shellQuote(text: string): string {
   return /^[A-Za-z0-9_./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-function claude({ name }: HomeServer, t: Texts): AppSteps {
+/** What an app that connects from its maker's machines says of an address that those cannot reach. */
+function reachWarning({ mcpUrl }: HomeServer, t: Texts): AppSteps['warning'] {
+  const url = URL.parse(mcpUrl);
+  const isReachable = url?.protocol === 'https:' && !isLoopbackHost(url.hostname);
+  return isReachable ? undefined : t.apps.unreachable;
+}
+
+function claude(server: HomeServer, t: Texts): AppSteps {
   const { where, open, add, enter, connect, note } = t.apps.claude;
   return {
     name: 'Claude',
     initial: 'C',
     where,
     open: true,
+    warning: reachWarning(server, t),
     steps: [
       { text: open(CLAUDE_CONNECTORS) },
       { text: add },
-      { text: enter(name) },
+      { text: enter(server.name) },
       { text: connect },
     ],
     note,
   };
 }
 
-function chatgpt({ name }: HomeServer, t: Texts): AppSteps {
+function chatgpt(server: HomeServer, t: Texts): AppSteps {
   const { where, open, add, enter, create, note } = t.apps.chatgpt;
   return {
     name: 'ChatGPT',
     initial: 'G',
     where,
-    steps: [{ text: open }, { text: add }, { text: enter(name) }, { text: create }],
+    warning: reachWarning(server, t),
+    steps: [{ text: open }, { text: add }, { text: enter(server.name) }, { text: create }],
     note,
   };
 }

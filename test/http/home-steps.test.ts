@@ -115,6 +115,20 @@ describe('homeSteps', () => {
     );
   });
 
+  for (const [origin, reachable] of [
+    ['https://sales.example.com', true],
+    ['http://sales.example.com', false],
+    ['http://127.0.0.1:8420', false],
+    ['https://localhost:8443', false],
+    ['https://[::1]:8443', false],
+  ] as const) {
+    it(`${reachable ? 'warns of nothing' : 'warns those who come over the internet'} at ${origin}`, () => {
+      const apps = homeSteps({ name: 'Sales', mcpUrl: `${origin}/mcp` }, textsFor('en'));
+      const warned = apps.filter(({ warning }) => warning !== undefined).map(({ name }) => name);
+      assert.deepEqual(warned, reachable ? [] : ['Claude', 'ChatGPT']);
+    });
+  }
+
   it('labels whatever is to be copied', () => {
     for (const { steps } of homeSteps({ name: 'Sales', mcpUrl }, textsFor('en'))) {
       for (const { code, label } of steps) assert.equal(code === undefined, label === undefined);

@@ -159,6 +159,10 @@ export function samplePages(
     ['not found', { view: 'notfound', title, language, forms: 'none', data: {} }],
     ['home', homePage(site, true, language)],
     ['home, paused', homePage(site, false, language)],
+    [
+      'home, this machine',
+      homePage({ ...site, mcpUrl: 'http://127.0.0.1:8420/mcp' }, true, language),
+    ],
   ]);
 }
 

@@ -261,6 +261,10 @@ export const de: Texts = {
   apps: {
     command: 'Befehl',
     contentsOf: (file: string): string => `Inhalt von ${file}`,
+    unreachable: {
+      lead: 'Nicht mit dieser Adresse.',
+      text: say`Diese App verbindet sich aus dem Internet und braucht eine https-Adresse dieses Servers, die von dort erreichbar ist. Die Administration legt sie als ${{ code: 'publicUrl' }} fest.`,
+    },
     claude: {
       where: 'Web, Desktop und Smartphone',
       open: (href: string): Sentence =>

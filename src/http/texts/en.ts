@@ -260,6 +260,10 @@ export const en = {
   apps: {
     command: 'Command',
     contentsOf: (file: string): string => `Contents of ${file}`,
+    unreachable: {
+      lead: 'Not with this address.',
+      text: say`This app connects from the internet and needs an https address of this server that can be reached from there. Administrators set it as ${{ code: 'publicUrl' }}.`,
+    },
     claude: {
       where: 'Web, desktop and phone',
       open: (href: string): Sentence =>

@@ -267,6 +267,10 @@ export const fr: Texts = {
   apps: {
     command: 'Commande',
     contentsOf: (file: string): string => `Contenu de ${file}`,
+    unreachable: {
+      lead: 'Pas avec cette adresse.',
+      text: say`Cette application se connecte depuis Internet et a besoin d’une adresse https de ce serveur, accessible de là-bas. L’administration la définit avec ${{ code: 'publicUrl' }}.`,
+    },
     claude: {
       where: 'Web, ordinateur et téléphone',
       open: (href: string): Sentence =>
