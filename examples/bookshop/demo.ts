@@ -4,7 +4,7 @@ import { addListenOptions, type ListenOptions } from '#src/cli/listen-options.ts
 import { newProgram, runProgram } from '#src/cli/run.ts';
 import { listenForSignals } from '#src/cli/signals.ts';
 import { hashPassword } from '#src/credentials/password.ts';
-import { slugOf } from '#src/http/home-steps.ts';
+import { claudeCodeCommand } from '#src/http/home-steps.ts';
 import { loadProject, type Project } from '#src/project.ts';
 import { openProject } from '#src/project-secrets.ts';
 import { startServer } from '#src/serve.ts';
@@ -50,7 +50,7 @@ async function serveDemo(options: ListenOptions): Promise<void> {
   try {
     // Only now: passwords are shown once, and a server that cannot start has nowhere to show them.
     const users = await ensureUsers(project);
-    process.stdout.write(welcome(`${server.url}/mcp`, server.url, users));
+    process.stdout.write(welcome(project.name, server.url, users));
     await Promise.race([signal, server.closed]);
   } finally {
     await server.close();
@@ -83,7 +83,8 @@ function newPassword(): string {
   return Array.from({ length: PASSWORD_GROUPS }, group).join('-');
 }
 
-function welcome(mcp: string, home: string, users: readonly DemoUser[]): string {
+function welcome(name: string, home: string, users: readonly DemoUser[]): string {
+  const mcp = `${home}/mcp`;
   const width = Math.max(...PEOPLE.map((person) => person.name.length));
   const people =
     users.length > 0
@@ -104,7 +105,7 @@ function welcome(mcp: string, home: string, users: readonly DemoUser[]): string 
       ? []
       : ['    A new one: npx castellan users passwd NAME --project examples/bookshop']),
     '',
-    `  Claude Code      claude mcp add --transport http ${slugOf('Bookshop')} ${mcp}`,
+    `  Claude Code      ${claudeCodeCommand({ name, mcpUrl: mcp })}`,
     '  MCP Inspector    npx @modelcontextprotocol/inspector',
     '',
     '  See and take back access, in another terminal:',

@@ -1,8 +1,11 @@
 import { basename } from 'node:path';
+import { claudeCodeCommand } from '#src/http/home-steps.ts';
 
 /** The files of a new project, by their path in its folder. They work as they are. */
 
 const NAME_MAX = 60;
+/** Of a server whose configuration says nothing else. */
+const MCP_URL = 'http://127.0.0.1:8420/mcp';
 
 export function scaffold(folder: string): Readonly<Record<string, string>> {
   const name = projectName(folder);
@@ -95,9 +98,9 @@ Castellan as \`npx castellan ... --project PATH_OF_THIS_FOLDER\`.
 
        castellan serve --watch
 
-3. Connect a client to the URL that it prints, \`http://127.0.0.1:8420/mcp\`. Claude Code, for example:
+3. Connect a client to the URL that it prints, \`${MCP_URL}\`. Claude Code, for example:
 
-       claude mcp add --transport http ${shellWord(name)} http://127.0.0.1:8420/mcp
+       ${claudeCodeCommand({ name, mcpUrl: MCP_URL })}
 
    The client opens a page to log in and to choose what it may do.
 
@@ -120,13 +123,4 @@ A revoked grant is refused at the very next request.
 \`keys/\` and \`.castellan/\` hold secrets and state. They are made at the first start; back them up,
 apart from each other, and keep them out of git.
 `;
-}
-
-function shellWord(name: string): string {
-  return (
-    name
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '-')
-      .replaceAll(/^-|-$/g, '') || 'castellan'
-  );
 }

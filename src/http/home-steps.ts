@@ -138,15 +138,21 @@ function cursor({ name, mcpUrl }: HomeServer, t: Texts): AppSteps {
   };
 }
 
-function claudeCode({ name, mcpUrl }: HomeServer, t: Texts): AppSteps {
-  const slug = slugOf(name);
+/** The command that adds a server to Claude Code, in every folder of the person. */
+export function claudeCodeCommand({ name, mcpUrl }: HomeServer): string {
+  return `claude mcp add --transport http --scope user ${slugOf(name)} ${shellQuote(mcpUrl)}`;
+}
+
+function claudeCode(server: HomeServer, t: Texts): AppSteps {
   const { where, run, signIn } = t.apps.claudeCode;
-  const code = `claude mcp add --transport http --scope user ${slug} ${shellQuote(mcpUrl)}`;
   return {
     name: 'Claude Code',
     initial: 'C',
     where,
-    steps: [{ text: run, label: t.apps.command, code }, { text: signIn(slug) }],
+    steps: [
+      { text: run, label: t.apps.command, code: claudeCodeCommand(server) },
+      { text: signIn(slugOf(server.name)) },
+    ],
   };
 }
 

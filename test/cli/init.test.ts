@@ -32,6 +32,10 @@ describe('init', () => {
       { name: 'hello', privileges: ['greeter'] },
     ]);
     assert.match(await readFile(join(folder, 'castellan.config.ts'), 'utf8'), /name: 'Anas shop'/);
+    assert.match(
+      await readFile(join(folder, 'README.md'), 'utf8'),
+      /^ +claude mcp add --transport http --scope user anas-shop http:\/\/127\.0\.0\.1:8420\/mcp$/m,
+    );
     assert.match(await readFile(join(folder, '.gitignore'), 'utf8'), /^keys\/\n\.castellan\/$/m);
   });
 

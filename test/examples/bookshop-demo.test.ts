@@ -79,6 +79,10 @@ describe('the demo', () => {
     await first.saying('Ctrl-C stops');
     const shown = [...first.stdout().matchAll(PASSWORD_LINE)].map(([, name]) => name);
     assert.deepEqual(shown, ['vera.visitor', 'carl.clerk', 'mona.manager']);
+    assert.match(
+      first.stdout(),
+      /claude mcp add --transport http --scope user bookshop http:\S+\/mcp$/m,
+    );
     first.process.kill('SIGTERM');
     assert.deepEqual(await first.ended, [0, null]);
 
