@@ -12,7 +12,7 @@ import { watchProject } from '#src/tools/watch.ts';
 import { createApp, type RequestHandler } from './app.ts';
 import { DAY, MINUTE, SECOND, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import { messageOf } from './errors.ts';
+import { AppError, messageOf } from './errors.ts';
 import { createEvents, type Emit } from './events.ts';
 import type { Project } from './project.ts';
 import { openProject, registerKeys, type OpenProject } from './project-secrets.ts';
@@ -34,9 +34,12 @@ export interface ServeOptions {
 export interface RunningServer {
   /** The public origin. */
   url: string;
-  /** Resolves when the server has closed. */
+  /** Resolves when the server has closed; rejects like `close` does. */
   closed: Promise<void>;
-  /** Stops listening, lets running requests finish, closes the store. */
+  /**
+   * Stops listening, lets running requests finish, closes the store.
+   * @throws `internal` when an exception that nobody caught ended it, or came meanwhile.
+   */
   close(): Promise<void>;
 }
 
@@ -61,7 +64,8 @@ export async function startServer(
   const workshop = await openWorkshop(project, emit);
   // Closed in the reverse order: the housekeeping, the socket, the store, the guard.
   await using opening = new AsyncDisposableStack();
-  opening.defer(guardProcess(emit));
+  const fault = new AbortController();
+  opening.defer(guardProcess(emit, fault));
   const certificate = await openCertificate(project, emit);
   const open = opening.use(
     await openProject(project, {
@@ -98,8 +102,9 @@ export async function startServer(
   const certificateEveryMs = options.certificateEveryMs ?? CERTIFICATE_EVERY_MS;
   if (certificate !== undefined) opening.defer(certificate.watch(certificateEveryMs));
   if (options.watch) opening.defer(watchForChanges(project, workshop, emit));
+  fault.signal.throwIfAborted();
   emit({ type: 'server.listening', url });
-  return running(url, opening.move(), emit);
+  return { url, ...running(opening.move(), fault.signal, emit) };
 }
 
 function createEmit(project: Project, options: ServeOptions): Emit {
@@ -118,15 +123,36 @@ async function openCertificate(
   return undefined;
 }
 
-function running(url: string, resources: AsyncDisposableStack, emit: Emit): RunningServer {
+function running(
+  resources: AsyncDisposableStack,
+  fault: AbortSignal,
+  emit: Emit,
+): Omit<RunningServer, 'url'> {
   const closed = Promise.withResolvers<void>();
+  // Whoever does not wait for it has `close`.
+  closed.promise.catch(() => {});
   let closing: Promise<void> | undefined;
   const shutDown = async (): Promise<void> => {
     emit({ type: 'server.draining' });
     await resources.disposeAsync();
-    closed.resolve();
+    fault.throwIfAborted();
   };
-  return { url, closed: closed.promise, close: () => (closing ??= shutDown()) };
+  const close = (): Promise<void> => {
+    if (closing === undefined) {
+      closing = shutDown();
+      closing.then(closed.resolve, closed.reject);
+    }
+    return closing;
+  };
+  fault.addEventListener('abort', () => {
+    // In a state that nobody knows, not even closing may be relied on to end.
+    const timer = setTimeout(() => process.exit(1), 2 * DRAIN_MS);
+    close().then(
+      () => clearTimeout(timer),
+      () => clearTimeout(timer),
+    );
+  });
+  return { closed: closed.promise, close };
 }
 
 /** What goes on beside requests: keys that change, rows that expire. @returns what ends it. */
@@ -176,14 +202,31 @@ function cleanRegularly(store: Store, idleClientMs: number, emit: Emit): () => v
   return () => clearInterval(timer);
 }
 
-/** A promise that a tool forgot must not end everybody's server; it is logged instead. */
-function guardProcess(emit: Emit): () => void {
-  const report = (error: unknown): void => {
+/**
+ * A promise that a tool forgot must not end everybody's server; it is logged instead. After an exception
+ * that nobody caught, whatever it interrupted was left half done: `fault` is aborted, so that the server
+ * closes and whoever supervises it starts a new one.
+ */
+function guardProcess(emit: Emit, fault: AbortController): () => void {
+  const report = (where: string, error: unknown): void => {
     const stack = error instanceof Error ? error.stack : undefined;
-    emit({ type: 'server.error', where: 'unhandled rejection', message: messageOf(error), stack });
+    emit({ type: 'server.error', where, message: messageOf(error), stack });
   };
-  process.on('unhandledRejection', report);
-  return () => void process.off('unhandledRejection', report);
+  const rejected = (error: unknown): void => report('unhandled rejection', error);
+  const thrown = (error: unknown): void => {
+    report('uncaught exception', error);
+    fault.abort(
+      new AppError('internal', `An exception that nobody caught: ${messageOf(error)}`, {
+        hint: 'The log has its stack. In a tool, what a timer or an event calls must catch what it throws.',
+      }),
+    );
+  };
+  process.on('unhandledRejection', rejected);
+  process.on('uncaughtException', thrown);
+  return () => {
+    process.off('unhandledRejection', rejected);
+    process.off('uncaughtException', thrown);
+  };
 }
 
 /** Where people on this machine find a server without a public URL. */

@@ -110,6 +110,24 @@ export default tool({
 });
 `;
 
+/** Answers after it has thrown where nobody catches it. */
+const LATE_TOOL = `import { tool } from 'castellan';
+import { z } from 'zod';
+export default tool({
+  name: 'late',
+  description: 'Throws too late',
+  input: z.object({}),
+  run() {
+    return new Promise((resolve) => {
+      setTimeout(() => {
+        setTimeout(() => resolve('done'));
+        throw new Error('nobody catches this');
+      });
+    });
+  },
+});
+`;
+
 describe('serve', () => {
   it('serves what init makes, says where, and ends with 0 on SIGTERM', async () => {
     await using folder = await temporaryFolder();
@@ -181,6 +199,24 @@ describe('serve', () => {
     server.signal('SIGTERM');
     assert.equal(await server.code, 1);
     await cut;
+  });
+
+  it('logs what a tool throws too late, lets calls finish, and ends with 1', async () => {
+    const roles = {
+      ...ROLES,
+      permissions: { allowed: [{ applyTo: 'late', type: 'tool', execute: ['reader'] }] },
+    };
+    await using project = await makeProject({
+      files: { 'tools/late.ts': LATE_TOOL, 'roles.json': JSON.stringify(roles) },
+    });
+    await using server = await serve(project.folder);
+    const { token } = await tokenFor(project, server.mcp);
+    assert.equal(await request(server.mcp, token, 'late'), 200);
+    assert.equal(await server.code, 1);
+    await server.saying('"where":"uncaught exception","message":"nobody catches this"');
+    await server.saying('tools/late.ts');
+    await server.saying('server.draining');
+    await server.saying('castellan: An exception that nobody caught: nobody catches this\nhint: ');
   });
 
   it('names the port that is taken', async () => {
