@@ -1,7 +1,7 @@
 import { createKeys, environmentKeys, fileKeys, hasKeys } from '#src/credentials/key-file.ts';
 import { KeyRing } from '#src/credentials/key-ring.ts';
+import type { Clock } from './clock.ts';
 import { AppError } from './errors.ts';
-import { systemRandom } from './ids.ts';
 import type { Project } from './project.ts';
 import { listSigningKeys, lockKeys, registerSigningKey } from '#src/storage/signing-keys.ts';
 import { openStore, type Store } from '#src/storage/open.ts';
@@ -19,6 +19,8 @@ export interface OpenOptions {
   /** Who is named in audit rows. */
   actor: string;
   onError?: ((message: string) => void) | undefined;
+  /** Instead of the store's own time, for tests. */
+  clock?: Clock | undefined;
   /** Begin with new keys although the store was written with others: they are lost. */
   newKeys?: boolean | undefined;
   /** Let the store know keys that it has not seen: a server's business. Who only looks changes nothing. */
@@ -36,11 +38,12 @@ export async function openProject(project: Project, options: OpenOptions): Promi
     url: project.stateUrl,
     auditKey: () => requireKeys(keys).auditKey,
     onError: options.onError,
+    clock: options.clock,
   });
   try {
     if (options.newKeys !== true) await requireOwnKeys(project, store, keys);
     const areNew = keys === undefined;
-    keys ??= await makeKeys(project);
+    keys ??= await makeKeys(project, store);
     if (areNew || options.register === true) await registerKeys(store, keys, options.actor);
     return { project, keys, store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
   } catch (error) {
@@ -97,8 +100,8 @@ async function requireOwnKeys(
       );
 }
 
-async function makeKeys(project: Project): Promise<KeyRing> {
-  await createKeys(project.keysFolder, Date.now(), systemRandom);
+async function makeKeys(project: Project, store: Store): Promise<KeyRing> {
+  await createKeys(project.keysFolder, store.clock.now(), store.random);
   return KeyRing.open(fileKeys(project.keysFolder));
 }
 

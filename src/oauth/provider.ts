@@ -110,7 +110,7 @@ function configuration(parts: ProviderParts): Configuration {
         jwt: (_ctx, token, jwt) => carryingErrors(() => shapeAccessToken(store, token, jwt)),
       },
     },
-    assertJwtClientAuthClaimsAndHeader: async (_ctx, claims) => assertShortLived(claims),
+    assertJwtClientAuthClaimsAndHeader: async (_ctx, claims) => assertShortLived(store, claims),
     expiresWithSession: async () => false,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     fetch: async () => {
@@ -228,8 +228,8 @@ async function shapeAccessToken(
 }
 
 /** Its one-time mark is kept until it expires, so it may not live for ever (RFC 7523 section 3). */
-function assertShortLived(claims: Record<string, unknown>): void {
-  const left = Number(claims['exp']) - toSeconds(Date.now());
+function assertShortLived(store: Store, claims: Record<string, unknown>): void {
+  const left = Number(claims['exp']) - toSeconds(store.clock.now());
   if (left <= LONGEST_ASSERTION_SECONDS) return;
   throw new errors.InvalidClientAuth('client assertion lives for more than a day');
 }

@@ -201,6 +201,18 @@ for (const dialect of DIALECTS) {
       assert.equal((await client.refresh('x'.repeat(43))).error, 'invalid_grant');
     });
 
+    it('may show an assertion that lives for a day, in the time of the store', async () => {
+      clock.advance(2 * DAY);
+      for (const [left, error] of [
+        [DAY - MINUTE, 'invalid_grant'],
+        [DAY + MINUTE, 'invalid_client'],
+      ] as const) {
+        const claims = { exp: toSeconds(clock.now() + left) };
+        const answer = await signedBy(signer, { claims }).refresh('x'.repeat(43));
+        assert.equal(answer.error, error, answer.text);
+      }
+    });
+
     it('get 503 when their keys were never fetched and cannot be now', async () => {
       const newId = 'https://nokeys.clients.example/client.json';
       hosts.publish(newId, { ...metadata, jwks_uri: 'https://nokeys.clients.example/keys' });
