@@ -39,48 +39,23 @@ export interface Access {
 
 /** Compiles a checked roles.json. */
 export function compileAccess(roles: Roles): Access {
-  const declared = new Map(roles.privileges.map((entry) => [entry.privilege, entry]));
+  const declared: Declared = new Map(roles.privileges.map((entry) => [entry.privilege, entry]));
   const holdings = new Map(roles.roles.map((entry) => [entry.role, entry.privileges]));
   const execute = executePermissions(roles);
-  const closure = (privileges: Iterable<string>): Set<string> => {
-    const found = new Set<string>();
-    const open = [...privileges];
-    for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      const entry = declared.get(next);
-      if (entry === undefined || found.has(next)) continue;
-      found.add(next);
-      open.push(...entry.includes);
-    }
-    return found;
-  };
   const held = ({ roles: names, privileges }: Holder): Set<string> =>
-    closure(privileges ?? names.flatMap((role) => holdings.get(role) ?? []));
-  const describe = (privileges: readonly string[]): PrivilegeText[] => {
-    const wanted = new Set(privileges);
-    return roles.privileges
-      .filter((entry) => wanted.has(entry.privilege))
-      .map((entry) => ({
-        name: entry.privilege,
-        title: entry.title ?? entry.privilege,
-        description: entry.description,
-      }));
-  };
+    closureOf(declared, privileges ?? names.flatMap((role) => holdings.get(role) ?? []));
+  const describe = (privileges: readonly string[]): PrivilegeText[] =>
+    describeThose(roles, new Set(privileges));
   return {
     roleNames: new Set(holdings.keys()),
     privilegeNames: new Set(declared.keys()),
-    closure,
+    closure: (privileges) => closureOf(declared, privileges),
     held,
     describe,
     offer(holder, requested) {
       const all = held(holder);
       if (requested.length > 0) return describe(requested.filter((one) => all.has(one)));
-      const included = new Set<string>();
-      for (const one of all) {
-        for (const other of declared.get(one)?.includes ?? []) included.add(other);
-      }
-      const top = [...all].filter((one) => !included.has(one));
-      // A circle of includes has no top: then everything is offered.
-      return describe(closure(top).size === all.size ? top : [...all]);
+      return describe(topOf(declared, all));
     },
     mayExecute(tool, effective) {
       const needed = execute.get(tool);
@@ -89,6 +64,42 @@ export function compileAccess(roles: Roles): Access {
     },
     executors: (tool) => execute.get(tool) ?? [],
   };
+}
+
+type Declared = ReadonlyMap<string, Roles['privileges'][number]>;
+
+function closureOf(declared: Declared, privileges: Iterable<string>): Set<string> {
+  const found = new Set<string>();
+  const open = [...privileges];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const entry = declared.get(next);
+    if (entry === undefined || found.has(next)) continue;
+    found.add(next);
+    open.push(...entry.includes);
+  }
+  return found;
+}
+
+/** Those of a closed set that no other one of them includes. */
+function topOf(declared: Declared, all: ReadonlySet<string>): string[] {
+  const included = new Set<string>();
+  for (const one of all) {
+    for (const other of declared.get(one)?.includes ?? []) included.add(other);
+  }
+  const top = [...all].filter((one) => !included.has(one));
+  // A circle of includes has no top: then everything is offered.
+  return closureOf(declared, top).size === all.size ? top : [...all];
+}
+
+/** In the order of the file. */
+function describeThose(roles: Roles, wanted: ReadonlySet<string>): PrivilegeText[] {
+  return roles.privileges
+    .filter((entry) => wanted.has(entry.privilege))
+    .map((entry) => ({
+      name: entry.privilege,
+      title: entry.title ?? entry.privilege,
+      description: entry.description,
+    }));
 }
 
 /** Why nobody sees such a tool. */
