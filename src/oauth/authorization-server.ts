@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type Provider from 'oidc-provider';
 import type { Access } from '#src/access/access.ts';
 import type { Config } from '#src/config.ts';
 import type { AccessTokenVerifier } from '#src/credentials/access-token.ts';
@@ -11,11 +12,11 @@ import type { Renderer } from '#src/http/render.ts';
 import type { Store } from '#src/storage/open.ts';
 import type { ToolSet } from '#src/tools/tool-set.ts';
 import { rememberedGrant, type ConsentParts } from './consent.ts';
-import { showError } from './error-page.ts';
+import { showError, type ErrorPageParts } from './error-page.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { createFormGuard } from './form-guard.ts';
 import { createInteractions } from './interactions.ts';
-import { createDocumentReader } from './metadata-document.ts';
+import { createDocumentReader, type DocumentReader } from './metadata-document.ts';
 import type { FetchPorts } from './pinned-fetch.ts';
 import { createProvider } from './provider.ts';
 import { createOAuthRouter } from './routes.ts';
@@ -50,15 +51,15 @@ export interface AuthorizationServer {
 }
 
 export function createAuthorizationServer(parts: AuthorizationServerParts): AuthorizationServer {
-  const { config, urls, store, keys, renderer, emit, fetchPorts } = parts;
+  const { config, urls, store, keys, renderer, emit, access } = parts;
   const documents = createDocumentReader({
-    cache: createDocumentCache({ store, ports: fetchPorts, emit }),
+    cache: createDocumentCache({ store, ports: parts.fetchPorts, emit }),
     config: config.oauth,
   });
   const consent: ConsentParts = {
     store,
     documents,
-    access: parts.access,
+    access,
     tools: parts.tools,
     config: config.oauth,
     emit,
@@ -68,18 +69,33 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     registrationEndpoint: config.oauth.dynamicRegistration ? `${urls.oauth}/register` : undefined,
     now: () => store.clock.now(),
   };
-  const privileges = (): ReadonlySet<string> => parts.access().privilegeNames;
   const provider = createProvider({
     config,
     urls,
     store,
     keys,
     documents,
-    access: parts.access,
+    access,
     emit,
     rememberedGrant: (ctx) => rememberedGrant(consent, ctx),
     renderError: (ctx, error) => showError(errorPage, ctx, error),
   });
+  const router = createRouter(parts, { documents, consent, errorPage, provider });
+  return { router, cookieKeys: provider.keys as string[] };
+}
+
+/** What the pages and the endpoints share. */
+interface Shared {
+  documents: DocumentReader;
+  consent: ConsentParts;
+  errorPage: ErrorPageParts;
+  provider: Provider;
+}
+
+function createRouter(parts: AuthorizationServerParts, shared: Shared): Router {
+  const { config, urls, store, keys, renderer, emit } = parts;
+  const { documents, consent, errorPage, provider } = shared;
+  const privileges = (): ReadonlySet<string> => parts.access().privilegeNames;
   const interactions = createInteractions({
     provider,
     renderer,
@@ -87,7 +103,7 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     login: { store, config: config.login, privileges, emit },
     consent,
   });
-  const router = createOAuthRouter({
+  return createOAuthRouter({
     provider,
     urls,
     name: parts.name,
@@ -103,5 +119,4 @@ export function createAuthorizationServer(parts: AuthorizationServerParts): Auth
     callerOf: parts.callerOf,
     emit,
   });
-  return { router, cookieKeys: provider.keys as string[] };
 }

@@ -1,5 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
-import Provider, { errors, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, {
+  errors,
+  type Account,
+  type Configuration,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
 import type { Access } from '#src/access/access.ts';
 import { BASE_SCOPE } from '#src/access/roles.ts';
 import { SECOND, toSeconds } from '#src/clock.ts';
@@ -76,9 +81,8 @@ export function createProvider(parts: ProviderParts): Provider {
 }
 
 function configuration(parts: ProviderParts): Configuration {
-  const { config, urls, store, keys } = parts;
+  const { config, urls, store } = parts;
   const loginSeconds = loginLifeSeconds(config.oauth.grantTtlSeconds);
-  const isSecure = urls.origin.startsWith('https:');
   const adapterParts: AdapterParts = {
     store,
     documents: parts.documents,
@@ -86,10 +90,28 @@ function configuration(parts: ProviderParts): Configuration {
     emit: parts.emit,
     currentCaller,
   };
-  const cookie = { httpOnly: true, sameSite: 'lax', secure: isSecure, signed: true } as const;
   return {
     adapter: (model: string) => createAdapter(model, adapterParts),
+    ...protocol(),
     jwks: { keys: [unusedKey()] },
+    routes: providerRoutes(urls),
+    features: features(parts),
+    ...tokenHooks(parts),
+    ttl: lives(parts, loginSeconds),
+    loadExistingGrant: (ctx) => carryingErrors(() => loadGrant(parts, ctx)),
+    findAccount: (_ctx, sub) => carryingErrors(() => findAccount(store, sub)),
+    interactions: {
+      policy: createInteractionPolicy({ clock: store.clock, loginSeconds }),
+      url: (_ctx, interaction) => `${OAUTH_PATH}/interaction/${interaction.uid}`,
+    },
+    cookies: cookies(parts),
+    renderError: async (ctx, _out, error) => parts.renderError(ctx, error),
+  };
+}
+
+/** What is spoken, whatever is configured. */
+function protocol(): Configuration {
+  return {
     clientDefaults: { response_types: ['code'], id_token_signed_response_alg: 'ES256' },
     clientAuthMethods: [...AUTH_METHODS],
     enabledJWA: {
@@ -103,8 +125,15 @@ function configuration(parts: ProviderParts): Configuration {
     pkce: { required: () => true },
     // Always said, and always compared with what was registered.
     allowOmittingSingleRegisteredRedirectUri: false,
-    routes: providerRoutes(urls),
-    features: features(parts),
+    fetch: async () => {
+      throw new AppError('internal', 'oidc-provider fetches nothing by itself');
+    },
+  };
+}
+
+/** What a token says, who gets one, and which proof of a client counts. */
+function tokenHooks({ store }: ProviderParts): Configuration {
+  return {
     formats: {
       customizers: {
         jwt: (_ctx, token, jwt) => carryingErrors(() => shapeAccessToken(store, token, jwt)),
@@ -113,42 +142,42 @@ function configuration(parts: ProviderParts): Configuration {
     assertJwtClientAuthClaimsAndHeader: async (_ctx, claims) => assertShortLived(store, claims),
     expiresWithSession: async () => false,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
-    fetch: async () => {
-      throw new AppError('internal', 'oidc-provider fetches nothing by itself');
-    },
-    ttl: {
-      AccessToken: (ctx) => untilGrantEnds(ctx, store, config.oauth.accessTokenTtlSeconds),
-      AuthorizationCode: config.oauth.codeTtlSeconds,
-      RefreshToken: (ctx) => untilGrantEnds(ctx, store, config.oauth.refreshTokenTtlSeconds),
-      Grant: config.oauth.grantTtlSeconds,
-      IdToken: 60,
-      Interaction: INTERACTION_SECONDS,
-      Session: loginSeconds,
-    },
-    loadExistingGrant: (ctx) => carryingErrors(() => loadGrant(parts, ctx)),
-    findAccount: (_ctx, sub) =>
-      carryingErrors(async () => {
-        const user = await findUser(store.db, sub as UserId);
-        return user?.status === 'active'
-          ? { accountId: sub, claims: async () => ({ sub }) }
-          : undefined;
-      }),
-    interactions: {
-      policy: createInteractionPolicy({ clock: store.clock, loginSeconds }),
-      url: (_ctx, interaction) => `${OAUTH_PATH}/interaction/${interaction.uid}`,
-    },
-    cookies: {
-      keys: cookieKeys(keys),
-      names: {
-        session: 'castellan_session',
-        interaction: 'castellan_interaction',
-        resume: 'castellan_resume',
-      },
-      long: { ...cookie, path: OAUTH_PATH },
-      short: cookie,
-    },
-    renderError: async (ctx, _out, error) => parts.renderError(ctx, error),
   };
+}
+
+/** How long everything lives, in seconds. */
+function lives({ config, store }: ProviderParts, loginSeconds: number): Configuration['ttl'] {
+  const { oauth } = config;
+  return {
+    AccessToken: (ctx) => untilGrantEnds(ctx, store, oauth.accessTokenTtlSeconds),
+    AuthorizationCode: oauth.codeTtlSeconds,
+    RefreshToken: (ctx) => untilGrantEnds(ctx, store, oauth.refreshTokenTtlSeconds),
+    Grant: oauth.grantTtlSeconds,
+    IdToken: 60,
+    Interaction: INTERACTION_SECONDS,
+    Session: loginSeconds,
+  };
+}
+
+function cookies({ keys, urls }: ProviderParts): Configuration['cookies'] {
+  const secure = urls.origin.startsWith('https:');
+  const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const;
+  return {
+    keys: cookieKeys(keys),
+    names: {
+      session: 'castellan_session',
+      interaction: 'castellan_interaction',
+      resume: 'castellan_resume',
+    },
+    long: { ...cookie, path: OAUTH_PATH },
+    short: cookie,
+  };
+}
+
+async function findAccount(store: Store, sub: string): Promise<Account | undefined> {
+  const user = await findUser(store.db, sub as UserId);
+  if (user?.status !== 'active') return undefined;
+  return { accountId: sub, claims: async () => ({ sub }) };
 }
 
 function features(parts: ProviderParts): NonNullable<Configuration['features']> {

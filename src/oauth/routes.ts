@@ -139,59 +139,59 @@ function addPages(router: Router, parts: OAuthRouteParts, toProvider: Middleware
 }
 
 function addEndpoints(router: Router, parts: OAuthRouteParts, toProvider: Middleware): void {
-  const { urls, verifier, privileges } = parts;
   const endpoints = ['token', 'register', 'revoke'].map((name) => `${OAUTH_PATH}/${name}`);
   router.options(endpoints, preflight);
-  router.post(
-    `${OAUTH_PATH}/token`,
-    jsonEndpoint(parts),
-    async (ctx, next) => {
-      const body = repairTokenBody(await readForm(ctx.req), { urls, privileges: privileges() });
-      if (isOAuthError(body)) {
-        ctx.status = body.status;
-        ctx.body = { error: body.error, error_description: body.error_description };
-        return;
-      }
-      await prepareClient(parts, ctx, body);
-      await next();
-      if (ctx.status === 200) await completeTokenResponse(parts, ctx, body);
-    },
-    toProvider,
-  );
-  router.post(
-    `${OAUTH_PATH}/revoke`,
-    jsonEndpoint(parts),
-    async (ctx, next) => {
-      await prepareClient(
-        parts,
-        ctx,
-        await repairRevocationBody(await readForm(ctx.req), verifier),
-      );
-      await next();
-    },
-    toProvider,
-  );
+  router.post(`${OAUTH_PATH}/token`, jsonEndpoint(parts), tokenEndpoint(parts), toProvider);
+  router.post(`${OAUTH_PATH}/revoke`, jsonEndpoint(parts), revocationEndpoint(parts), toProvider);
   // Servers ask here, never a page in a browser: no CORS.
   router.post(`${OAUTH_PATH}/introspect`, jsonEndpoint(parts, {}), async (ctx) => {
     await introspect(parts, ctx, await readForm(ctx.req));
   });
-  router.post(`${OAUTH_PATH}/register`, jsonEndpoint(parts), async (ctx) => {
-    if (!parts.registration.config.dynamicRegistration) {
-      ctx.status = 404;
-      ctx.body = { error: 'not_found', error_description: 'Clients cannot register here' };
+  router.post(`${OAUTH_PATH}/register`, jsonEndpoint(parts), (ctx) => register(parts, ctx));
+}
+
+/** In front of the provider, and after it. */
+function tokenEndpoint(parts: OAuthRouteParts): Middleware {
+  const { urls } = parts;
+  return async (ctx, next) => {
+    const privileges = parts.privileges();
+    const body = repairTokenBody(await readForm(ctx.req), { urls, privileges });
+    if (isOAuthError(body)) {
+      ctx.status = body.status;
+      ctx.body = { error: body.error, error_description: body.error_description };
       return;
     }
-    const sent = await readJsonObject(ctx.req, REGISTRATION_LIMIT);
-    const result = await registerClient(parts.registration, sent, parts.callerOf(ctx).address);
-    if (result.kind === 'refused') {
-      ctx.status = result.status;
-      ctx.set('retry-after', String(result.retryAfterSeconds));
-      ctx.body = { error: result.status === 429 ? 'too_many_requests' : 'temporarily_unavailable' };
-      return;
-    }
-    ctx.status = 201;
-    ctx.body = result.response;
-  });
+    await prepareClient(parts, ctx, body);
+    await next();
+    if (ctx.status === 200) await completeTokenResponse(parts, ctx, body);
+  };
+}
+
+/** In front of the provider. */
+function revocationEndpoint(parts: OAuthRouteParts): Middleware {
+  return async (ctx, next) => {
+    const body = await repairRevocationBody(await readForm(ctx.req), parts.verifier);
+    await prepareClient(parts, ctx, body);
+    await next();
+  };
+}
+
+async function register(parts: OAuthRouteParts, ctx: Context): Promise<void> {
+  if (!parts.registration.config.dynamicRegistration) {
+    ctx.status = 404;
+    ctx.body = { error: 'not_found', error_description: 'Clients cannot register here' };
+    return;
+  }
+  const sent = await readJsonObject(ctx.req, REGISTRATION_LIMIT);
+  const result = await registerClient(parts.registration, sent, parts.callerOf(ctx).address);
+  if (result.kind === 'refused') {
+    ctx.status = result.status;
+    ctx.set('retry-after', String(result.retryAfterSeconds));
+    ctx.body = { error: result.status === 429 ? 'too_many_requests' : 'temporarily_unavailable' };
+    return;
+  }
+  ctx.status = 201;
+  ctx.body = result.response;
 }
 
 /** Gets the provider what it needs to know the client by: its keys, and a body that it can read. */
