@@ -10,6 +10,7 @@ export type {
 } from './config.ts';
 export { content, tool, toolError } from '#src/tools/define.ts';
 export { choice } from '#src/tools/form.ts';
+export { t } from '#src/tools/fields.ts';
 export type {
   ContentBlock,
   Tool,
@@ -17,3 +18,4 @@ export type {
   ToolContext,
   ToolDefinition,
 } from '#src/tools/define.ts';
+export type { Picture } from '#src/tools/picture.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { decodeText } from '#src/http/body.ts';
+import { decodeBase64 } from '#src/tools/base64.ts';
 import { isObject, type RpcRequest } from './message.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 
@@ -89,9 +90,8 @@ export function noEra(): RpcFailure {
 /** A header value, decoded from `=?base64?...?=` where it says so; undefined when that is broken. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!(value.startsWith('=?base64?') && value.endsWith('?='))) return value;
-  const encoded = value.slice('=?base64?'.length, -'?='.length);
-  if (encoded.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(encoded)) return undefined;
-  return decodeText(Buffer.from(encoded, 'base64'));
+  const bytes = decodeBase64(value.slice('=?base64?'.length, -'?='.length));
+  return bytes === undefined ? undefined : decodeText(bytes);
 }
 
 function isBare(request: RpcRequest): boolean {
