@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { contentBlocks, type ContentBlock } from './define.ts';
+import { contentBlocks, toolError, type ContentBlock } from './define.ts';
 
 /** A tool's answer as MCP's `CallToolResult` has it, without the era's envelope. */
 export interface ToolResult {
@@ -15,7 +15,11 @@ export function failure(why: string): ToolResult {
 
 /**
  * What a tool returned, as MCP content: text, numbers, booleans and dates as text; an object as
- * structured content and the same JSON as text; a list as `{result: [...]}`.
+ * structured content and the same JSON as text, dates within as ISO text; a list as
+ * `{result: [...]}`.
+ * @throws an error that the caller may read, for bytes: in base64 they would only fill the
+ * assistant's context.
+ * @throws TypeError when there is no JSON for it.
  */
 export function toResult(
   value: unknown,
@@ -47,6 +51,7 @@ function plainResult(value: unknown): ToolResult {
     case 'object': {
       if (value === null) return { content: [] };
       if (Array.isArray(value)) return structured({ result: value });
+      if (isBinary(value)) throw notServed();
       // What an object is in JSON is its own to say: a date and a URL are text.
       const json: unknown =
         'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value;
@@ -58,7 +63,22 @@ function plainResult(value: unknown): ToolResult {
 }
 
 function structured(value: Record<string, unknown>): ToolResult {
-  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value };
+  const json = JSON.stringify(value, withoutBinary);
+  return { content: [{ type: 'text', text: json }], structuredContent: value };
+}
+
+/** For `JSON.stringify`: looks at members before they say what they are in JSON, as a Buffer does. */
+function withoutBinary(this: Record<string, unknown>, key: string, member: unknown): unknown {
+  if (isBinary(this[key]) || isBinary(member)) throw notServed();
+  return member;
+}
+
+function isBinary(value: unknown): boolean {
+  return ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof Blob;
+}
+
+function notServed(): Error {
+  return toolError('This tool returns binary data, which is not served yet');
 }
 
 function text(value: string): ToolResult {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { z } from 'zod';
-import { content } from '#src/tools/define.ts';
+import { content, isToolError } from '#src/tools/define.ts';
 import { failure, toResult, type ToolResult } from '#src/tools/result.ts';
 
 const text = (value: string): ToolResult => ({ content: [{ type: 'text', text: value }] });
@@ -62,6 +62,40 @@ describe('what a tool returns', () => {
       assert.equal(converted.result.structuredContent, value);
     }
   });
+
+  it('has dates within as ISO text, wherever it goes', () => {
+    const converted = toResult({ at: new Date(0), all: [{ on: new Date(1) }] }, undefined);
+    assert.ok('result' in converted);
+    const json = '{"at":"1970-01-01T00:00:00.000Z","all":[{"on":"1970-01-01T00:00:00.001Z"}]}';
+    assert.deepEqual(converted.result.content, [{ type: 'text', text: json }]);
+    // What goes out is the JSON of it.
+    assert.equal(JSON.stringify(converted.result.structuredContent), json);
+  });
+
+  const bytes = Buffer.from('secret');
+  const binary: [name: string, value: unknown][] = [
+    ['a Buffer', bytes],
+    ['an array of bytes', new Uint8Array(bytes)],
+    ['an array of numbers', new Float64Array(2)],
+    ['a view', new DataView(new ArrayBuffer(2))],
+    ['a buffer of JavaScript’s own', new ArrayBuffer(2)],
+    ['a Blob', new Blob(['secret'])],
+    ['a File', new File(['secret'], 'a.txt')],
+    ['a picture as it was sent', { data: bytes, mimeType: 'image/png' }],
+    ['bytes in a list', [{ id: 1, file: bytes }]],
+    ['a Blob deep down', { a: { b: [{ c: new Blob([]) }] } }],
+    ['something that says it is bytes', { toJSON: () => bytes }],
+  ];
+  const output = z.object({ it: z.record(z.string(), z.unknown()) });
+  for (const [name, value] of binary) {
+    it(`is no binary data yet: ${name}`, () => {
+      const refused = (error: unknown): boolean =>
+        isToolError(error) &&
+        error.message === 'This tool returns binary data, which is not served yet';
+      assert.throws(() => toResult(value, undefined), refused);
+      assert.throws(() => toResult({ it: { value } }, output), refused);
+    });
+  }
 
   it('throws where there is no JSON for it', () => {
     const circle: Record<string, unknown> = {};
