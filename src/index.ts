@@ -9,6 +9,7 @@ export type {
   SessionHook,
 } from './config.ts';
 export { content, tool, toolError } from '#src/tools/define.ts';
+export { entityTool } from '#src/tools/entity.ts';
 export { choice } from '#src/tools/form.ts';
 export { t } from '#src/tools/fields.ts';
 export type {
@@ -18,4 +19,5 @@ export type {
   ToolContext,
   ToolDefinition,
 } from '#src/tools/define.ts';
+export type { EntityFunction, EntityTool } from '#src/tools/entity.ts';
 export type { Picture } from '#src/tools/picture.ts';

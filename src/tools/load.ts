@@ -2,7 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, importProblem, systemCode } from '#src/errors.ts';
 import type { Emit } from '#src/events.ts';
-import { isTool } from './define.ts';
+import { isTool, type Tool } from './define.ts';
+import { isEntityTool } from './entity.ts';
 import { compileTool, toolSet, type CompiledTool, type ToolSet } from './tool-set.ts';
 
 /**
@@ -21,35 +22,48 @@ export interface LoadOptions {
 
 const TOOL_FILE = /\.(ts|mts|js|mjs)$/;
 const NOT_A_TOOL = /(\.d\.ts|\.test\.\w+)$/;
+const NO_DESCRIPTION = 'it has no description, so assistants cannot tell when to use it';
+
+interface Loaded {
+  compiled: CompiledTool;
+  /** Where it was found, for whoever has another of the same name. */
+  file: string;
+}
 
 /**
- * Loads a project's tools, one a file. A file that throws, never finishes, exports no tool or clashes with
- * another is named in an event and left out; the others serve.
+ * Loads a project's tools, one file after the other by name. A file that throws, never finishes or
+ * exports no tool is named in an event and left out, and so is a tool that cannot be published or is
+ * called like one of an earlier file; the others serve.
  */
 export async function loadTools(options: LoadOptions): Promise<ToolSet> {
   const { emit } = options;
-  const accepted = new Map<string, CompiledTool>();
+  const accepted = new Map<string, Loaded>();
   let incomplete = false;
+  const reject = (file: string, reason: string): void => {
+    incomplete = true;
+    emit({ type: 'tools.rejected', file, reason });
+  };
   for (const file of await toolFiles(options.folder)) {
-    const loaded = await loadTool(options, file);
-    const problem = 'problem' in loaded ? loaded.problem : clash(accepted, loaded.compiled);
-    if (problem !== undefined || 'problem' in loaded) {
-      incomplete = true;
-      emit({ type: 'tools.rejected', file, reason: problem ?? '' });
+    const found = await loadFile(options, file);
+    if ('problem' in found) {
+      reject(file, found.problem);
       continue;
     }
-    const { name, description } = loaded.compiled.tool;
-    if (!description) {
-      emit({
-        type: 'tools.warning',
-        tool: name,
-        reason: 'it has no description, so assistants cannot tell when to use it',
-      });
+    for (const tool of found.tools) {
+      const { name, description } = tool;
+      const result = compileTool(tool);
+      const problem = 'problem' in result ? result.problem : clash(accepted, name);
+      if (problem !== undefined || 'problem' in result) {
+        reject(file, `${found.isEntity ? `${name}: ` : ''}${problem}`);
+        continue;
+      }
+      if (!description) emit({ type: 'tools.warning', tool: name, reason: NO_DESCRIPTION });
+      accepted.set(name, { compiled: result.compiled, file });
     }
-    accepted.set(name, loaded.compiled);
   }
   emit({ type: 'tools.loaded', count: accepted.size, names: [...accepted.keys()].toSorted() });
-  return toolSet([...accepted.values()], incomplete);
+  const all = [...accepted.values()].map((one) => one.compiled);
+  return toolSet(all, incomplete);
 }
 
 async function toolFiles(folder: string): Promise<string[]> {
@@ -62,10 +76,11 @@ async function toolFiles(folder: string): Promise<string[]> {
   }
 }
 
-async function loadTool(
+/** The tools of one file: its own, or one for each function of an entity. */
+async function loadFile(
   options: LoadOptions,
   file: string,
-): Promise<{ compiled: CompiledTool } | { problem: string }> {
+): Promise<{ tools: readonly Tool[]; isEntity: boolean } | { problem: string }> {
   let exported: unknown;
   try {
     exported = await options.importModule(join(options.folder, file), options.version);
@@ -73,14 +88,12 @@ async function loadTool(
     if (error instanceof AppError && error.code === 'expired') return { problem: error.message };
     return { problem: `it threw while loading: ${importProblem(error)}` };
   }
-  if (!isTool(exported)) return { problem: 'its default export is not tool({...})' };
-  return compileTool(exported);
+  if (isTool(exported)) return { tools: [exported], isEntity: false };
+  if (isEntityTool(exported)) return { tools: exported.tools, isEntity: true };
+  return { problem: 'its default export is not tool({...}) or entityTool({...})' };
 }
 
-function clash(
-  accepted: ReadonlyMap<string, CompiledTool>,
-  compiled: CompiledTool,
-): string | undefined {
-  const { name } = compiled.tool;
-  return accepted.has(name) ? `another file already defines a tool named ${name}` : undefined;
+function clash(accepted: ReadonlyMap<string, Loaded>, name: string): string | undefined {
+  const first = accepted.get(name);
+  return first && `${first.file} already defines a tool named ${name}`;
 }

@@ -61,7 +61,8 @@ export function compileTool(tool: Tool): { compiled: CompiledTool } | { problem:
   if (tool.output !== undefined && !(tool.output instanceof z.ZodObject)) {
     return { problem: 'output is not a z.object(...)' };
   }
-  const input = publishSchema(tool.input, 'input');
+  const parameters = withRest(tool.input);
+  const input = publishSchema(parameters, 'input');
   if ('problem' in input) return { problem: `input ${input.problem}` };
   const published: PublishedTool = { name: tool.name, inputSchema: input.schema };
   if (tool.description) published.description = tool.description;
@@ -72,8 +73,18 @@ export function compileTool(tool: Tool): { compiled: CompiledTool } | { problem:
     if ('problem' in output) return { problem: `output ${output.problem}` };
     published.outputSchema = output.schema;
   }
-  const compiled = { tool, input: tool.input.strict(), output: declaredOnly(tool.output) };
+  const compiled = { tool, input: parameters.strict(), output: declaredOnly(tool.output) };
   return { compiled: { ...compiled, published: Object.freeze(published) } };
+}
+
+/**
+ * A list called `args` that comes last is the rest of the parameters: who passes none need not say
+ * so, and the tool gets an empty list.
+ */
+function withRest(input: z.ZodObject): z.ZodObject {
+  const last = Object.keys(input.shape).at(-1);
+  const rest = last === 'args' ? input.shape['args'] : undefined;
+  return rest instanceof z.ZodArray ? input.safeExtend({ args: rest.prefault([]) }) : input;
 }
 
 /** The published schema says that there is nothing more, and clients check that. */

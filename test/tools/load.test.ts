@@ -51,6 +51,18 @@ function toolFile(
     });`;
 }
 
+/** An entity's file; each function is written out. */
+function entityFile(name: string, functions: Record<string, string>): string {
+  const members = Object.entries(functions).map(([member, text]) => `${member}: ${text},`);
+  return `import { entityTool } from 'castellan';
+    import { z } from 'zod';
+    export default entityTool({
+      name: ${JSON.stringify(name)},
+      description: 'Orders of the shop.',
+      functions: { ${members.join('\n')} },
+    });`;
+}
+
 const namesOf = (set: ToolSet): string[] => set.sorted.map((one) => one.tool.name);
 const runOf = (set: ToolSet, name: string): unknown =>
   set.byName.get(name)?.tool.run({} as never, {} as never);
@@ -141,7 +153,7 @@ describe('the tools of a project', () => {
       'import "left-pad";',
       /threw while loading: .*left-pad/,
     ],
-    ['exports nothing', 'export {};', /its default export is not tool/],
+    ['exports nothing', 'export {};', /its default export is not tool\(\{\.\.\.\}\) or entityTool/],
     ['exports something else', 'export default { name: "x" };', /its default export is not tool/],
     [
       'exports by name only',
@@ -151,7 +163,21 @@ describe('the tools of a project', () => {
     ['has a bad name', toolFile('no spaces'), /^bad\.ts: name: a tool is called by 1 to 64/],
     ['has a bad schema', toolFile('x').replace('z.string().optional()', 'z.any()'), /input text: /],
     ['has no run', toolFile('x').replace('run: () =>', 'running: () =>'), /no function run/],
-    ['is called like another', toolFile('good'), /already defines a tool named good/],
+    [
+      'is called like another',
+      toolFile('good'),
+      /^bad\.ts: a\.ts already defines a tool named good$/,
+    ],
+    [
+      'has an entity without functions',
+      entityFile('Orders', {}),
+      /threw while loading: entityTool.* has no functions$/,
+    ],
+    [
+      'has a function that does nothing',
+      entityFile('Orders', { total: '{ input: z.object({}) }' }),
+      /threw while loading: Orders-total has no function run$/,
+    ],
   ];
   for (const [name, file, reason] of broken) {
     it(`serve without the one that ${name}, which is named`, async () => {
@@ -203,6 +229,62 @@ describe('the tools of a project', () => {
     assert.ok(warning?.type === 'tools.warning');
     assert.equal(warning.tool, 'mute');
     assert.match(warning.reason, /no description/);
+  });
+});
+
+describe('an entity', () => {
+  const FINE = "{ description: 'Counts.', input: z.object({}), run: () => 1 }";
+  const BARE = '{ input: z.object({}), run: () => 2 }';
+
+  it('is a tool for each of its functions', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { load } = await makeProject(stack, {
+      'tools/orders.ts': entityFile('OrderManager', { getYearTotal: FINE, close: BARE }),
+    });
+    const { set, events } = await load();
+    assert.deepEqual(rejections(events), []);
+    assert.deepEqual(namesOf(set), ['OrderManager-close', 'OrderManager-getYearTotal']);
+    assert.equal(runOf(set, 'OrderManager-getYearTotal'), 1);
+    const [close, total] = set.sorted.map((one) => one.published.description);
+    assert.deepEqual([close, total], ['Orders of the shop.', 'Orders of the shop. Counts.']);
+  });
+
+  it('serves without the functions that cannot be published, which are named', async () => {
+    await using stack = new AsyncDisposableStack();
+    const { load } = await makeProject(stack, {
+      'tools/orders.ts': entityFile('Orders', {
+        good: FINE,
+        odd$: FINE,
+        any: '{ input: z.object({ f: z.any() }), run: () => 1 }',
+        [`x${'y'.repeat(56)}`]: FINE,
+        [`x${'y'.repeat(57)}`]: FINE,
+      }),
+    });
+    const { set, events } = await load();
+    assert.deepEqual(namesOf(set), ['Orders-good', `Orders-x${'y'.repeat(56)}`]);
+    assert.equal(set.incomplete, true);
+    const [odd = '', any = '', long = '', ...more] = rejections(events);
+    assert.match(odd, /^orders\.ts: Orders-odd\$: name: a tool is called by 1 to 64 /);
+    assert.match(any, /^orders\.ts: Orders-any: input f: every field has one plain type/);
+    assert.match(long, /^orders\.ts: Orders-xy+: name: a tool is called by 1 to 64 /);
+    assert.deepEqual(more, []);
+  });
+
+  it('loses only the names that an earlier file has', async () => {
+    await using stack = new AsyncDisposableStack();
+    const files = {
+      'tools/b.ts': entityFile('Orders', { total: FINE, list: FINE }),
+      'tools/c.ts': toolFile('Orders-list', { run: "'c'" }),
+      'tools/a.ts': toolFile('Orders-total', { run: "'a'" }),
+    };
+    const { load } = await makeProject(stack, files);
+    const { set, events } = await load();
+    assert.deepEqual(rejections(events), [
+      'b.ts: Orders-total: a.ts already defines a tool named Orders-total',
+      'c.ts: b.ts already defines a tool named Orders-list',
+    ]);
+    assert.deepEqual(namesOf(set), ['Orders-list', 'Orders-total']);
+    assert.deepEqual([runOf(set, 'Orders-total'), runOf(set, 'Orders-list')], ['a', 1]);
   });
 });
 

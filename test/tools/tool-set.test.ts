@@ -120,6 +120,52 @@ describe('a compiled tool', () => {
     assert.equal(parse(z.strictObject({ a: z.int() })), undefined);
   });
 
+  describe('whose last parameter is a list called args', () => {
+    const args = z.array(z.string().max(3)).max(2).describe('What to fill in');
+    const rest = compiled(unchecked({ input: z.object({ at: z.string(), args }) }));
+
+    it('may be called without it, and gets an empty list', () => {
+      assert.deepEqual(rest.input.parse({ at: 'x' }), { at: 'x', args: [] });
+      assert.deepEqual(rest.input.parse({ at: 'x', args: ['a'] }), { at: 'x', args: ['a'] });
+      assert.deepEqual(rest.published.inputSchema, {
+        type: 'object',
+        properties: {
+          at: { type: 'string' },
+          args: {
+            type: 'array',
+            items: { type: 'string', maxLength: 3 },
+            maxItems: 2,
+            description: 'What to fill in',
+          },
+        },
+        required: ['at'],
+        additionalProperties: false,
+      });
+    });
+
+    it('has every one of them checked', () => {
+      for (const wrong of ['a', null, [1], ['long'], ['a', 'b', 'c']])
+        assert.equal(rest.input.safeParse({ at: 'x', args: wrong }).success, false);
+      assert.equal(rest.input.safeParse({ at: 'x', more: 1 }).success, false);
+      const some = unchecked({ input: z.object({ args: args.min(1) }) });
+      assert.equal(compiled(some).input.safeParse({}).success, false);
+    });
+
+    it('keeps checks of its own on the whole', () => {
+      const input = z.object({ args }).refine((all) => all.args.length !== 1);
+      const { input: whole } = compiled(unchecked({ input }));
+      assert.equal(whole.safeParse({ args: ['a'] }).success, false);
+      assert.deepEqual(whole.parse({}), { args: [] });
+    });
+
+    it('needs them to be last, and a list', () => {
+      for (const input of [z.object({ args, at: z.string() }), z.object({ args: z.string() })]) {
+        const { required } = compiled(unchecked({ input })).published.inputSchema;
+        assert.ok(Array.isArray(required) && required.includes('args'));
+      }
+    });
+  });
+
   const names: [name: unknown, good: boolean][] = [
     ['a', true],
     ['OrderManager-getYearTotal', true],
