@@ -20,6 +20,7 @@ import { createCallerReader, isLoopbackHost, type Caller } from '#src/http/calle
 import { isHostServed, normalizeTarget } from '#src/http/request-target.ts';
 import { createRenderer, type Renderer } from '#src/http/render.ts';
 import { createSiteRouter, notFound, type SiteParts } from '#src/http/site-routes.ts';
+import { BINARY_PATH, createBinaryHandler } from '#src/mcp/binaries.ts';
 import { createMcpEndpoint, type McpHandler } from '#src/mcp/endpoint.ts';
 import { Mailbox } from '#src/mcp/mailbox.ts';
 import type { TransportRules } from '#src/mcp/ladder.ts';
@@ -90,6 +91,7 @@ export function createApp(parts: AppParts): RequestHandler {
   const authenticator = createAuthenticator({ store, verifier, access });
   const mcp = mcpEndpoint(parts, { urls, authenticator, rules });
   const site = siteHandler({ parts, urls, verifier, inspector: authenticator, renderer, rules });
+  const binary = createBinaryHandler({ store, origin: urls.origin, emit });
   const readCaller = createCallerReader(config.trustedProxies);
   return (request, response) => {
     const caller = readCaller(request);
@@ -100,7 +102,9 @@ export function createApp(parts: AppParts): RequestHandler {
       refuse(response, refusal);
       return;
     }
-    if (MCP_PATHS.has(pathOf(request))) void mcp(request, response, caller);
+    const path = pathOf(request);
+    if (MCP_PATHS.has(path)) void mcp(request, response, caller);
+    else if (path.startsWith(BINARY_PATH)) void binary(request, response);
     else site(request, response, caller);
   };
 }
@@ -177,6 +181,7 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
     metadataUrl: config.oauth.enabled ? urls.resourceMetadata : undefined,
     access,
     invoke: { tools, access, clock, emit },
+    binaries: { store, origin: urls.origin, emit },
     closing: parts.closing ?? new AbortController().signal,
   };
   const mailbox = new Mailbox(store, (error) => {

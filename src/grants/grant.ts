@@ -79,6 +79,14 @@ export type AccessDenial =
   | 'client_blocked'
   | 'key_dropped';
 
+/** Whether a grant counts now, whatever is used under it; the reason when not. */
+export function decideGrant(record: AccessRecord, now: number): AccessDenial | undefined {
+  if (record.revokedAt !== null) return 'grant_revoked';
+  if (record.expiresAt <= now) return 'grant_expired';
+  if (record.userStatus !== 'active') return 'user_disabled';
+  return record.clientStatus === 'active' ? undefined : 'client_blocked';
+}
+
 /** Whether a verified token may be used now; the reason when not, for the log only. */
 export function decideAccess(
   claims: { sub: string; client_id: string },
@@ -87,10 +95,8 @@ export function decideAccess(
 ): AccessDenial | undefined {
   if (record === undefined) return 'grant_unknown';
   if (record.userId !== claims.sub || record.clientId !== claims.client_id) return 'grant_mismatch';
-  if (record.revokedAt !== null) return 'grant_revoked';
-  if (record.expiresAt <= now) return 'grant_expired';
-  if (record.userStatus !== 'active') return 'user_disabled';
-  if (record.clientStatus !== 'active') return 'client_blocked';
+  const denial = decideGrant(record, now);
+  if (denial !== undefined) return denial;
   if (record.keyStatus === null || record.keyStatus === 'dropped') return 'key_dropped';
   if (record.keyRetiresAt !== null && record.keyRetiresAt <= now) return 'key_dropped';
   return undefined;

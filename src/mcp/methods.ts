@@ -1,6 +1,7 @@
 import type { Access } from '#src/access/access.ts';
 import type { ToolContext } from '#src/tools/define.ts';
 import type { InvokeParts } from '#src/tools/invoke.ts';
+import type { BinaryParts } from './binaries.ts';
 import { isObject, type RpcRequest } from './message.ts';
 import type { Reply } from './reply.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
@@ -20,6 +21,7 @@ export interface MethodParts {
   metadataUrl: string | undefined;
   access: () => Access;
   invoke: InvokeParts;
+  binaries: BinaryParts;
   /** Aborted when the server is ending: streams that stay open end then. */
   closing: AbortSignal;
 }

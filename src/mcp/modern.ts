@@ -1,6 +1,7 @@
 import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import { invoke, type Outcome } from '#src/tools/invoke.ts';
+import { publishBinary } from './binaries.ts';
 import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { showsForms } from './elicitation.ts';
@@ -121,6 +122,7 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
     principal,
     requestId,
     session: { storage: call.storage },
+    publish: (binary) => publishBinary(parts.binaries, principal.grantId, binary),
     signal: watch.signal,
     progress: progressReporter(request, reply),
     asker: (read) => (asker = new ModernAsker(parts.ask, asked, read)),

@@ -2,6 +2,7 @@ import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import type { ProtocolSession } from '#src/sessions/protocol-session.ts';
 import { invoke, type Outcome } from '#src/tools/invoke.ts';
+import { publishBinary } from './binaries.ts';
 import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
@@ -104,6 +105,7 @@ async function callTool(
     principal,
     requestId,
     session: { storage },
+    publish: (binary) => publishBinary(parts.binaries, principal.grantId, binary),
     signal,
     progress: progressReporter(request, reply),
     asker: () => new SessionAsker(parts.ask, { session, reply, signal }),

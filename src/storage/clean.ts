@@ -12,7 +12,7 @@ const DOCUMENT_KEPT_MS = 31 * DAY;
  * Deletes up to `limit` expired rows of each kind; returns how many went.
  * Indexes tokens_expiry, browser_sessions_expiry, artifacts_expiry, throttles_expiry,
  * metadata_documents_fresh, protocol_sessions_expiry, session_mail_expiry,
- * access_sessions_expiry.
+ * access_sessions_expiry, binaries_expiry.
  */
 export async function deleteExpired(
   db: Kysely<Database>,
@@ -74,6 +74,12 @@ export async function deleteExpired(
     )
     .where('expires_at', '<=', now)
     .executeTakeFirst();
+  const binaries = await db
+    .deleteFrom('binaries')
+    .where('digest', 'in', (eb) =>
+      eb.selectFrom('binaries').select('digest').where('expires_at', '<=', now).limit(limit),
+    )
+    .executeTakeFirst();
   const mail = await db
     .deleteFrom('session_mail')
     .where('ref', 'in', (eb) =>
@@ -83,7 +89,12 @@ export async function deleteExpired(
     .executeTakeFirst();
   return (
     tokens +
-    Number(protocolSessions.numDeletedRows + accessSessions.numDeletedRows + mail.numDeletedRows) +
+    Number(
+      protocolSessions.numDeletedRows +
+        accessSessions.numDeletedRows +
+        binaries.numDeletedRows +
+        mail.numDeletedRows,
+    ) +
     Number(documents.numDeletedRows) +
     Number(sessions.numDeletedRows + artifacts.numDeletedRows + throttles.numDeletedRows)
   );

@@ -66,7 +66,7 @@ async function endGrants(work: Work, { reason, where }: Revocation): Promise<End
 
 /**
  * Deletes the grants' tokens and sessions and writes their audit rows. Indexes tokens_grant,
- * protocol_sessions_grant, access_sessions_grant.
+ * protocol_sessions_grant, access_sessions_grant, binaries_grant.
  */
 async function endTokens(
   work: Work,
@@ -78,6 +78,7 @@ async function endTokens(
   await work.db.deleteFrom('tokens').where('grant_id', 'in', ids).execute();
   await work.db.deleteFrom('protocol_sessions').where('grant_id', 'in', ids).execute();
   await work.db.deleteFrom('access_sessions').where('grant_id', 'in', ids).execute();
+  await work.db.deleteFrom('binaries').where('grant_id', 'in', ids).execute();
   const userIds = [...new Set(ended.map((grant) => grant.user_id))];
   const users = await work.db
     .selectFrom('users')

@@ -151,6 +151,16 @@ export interface SessionMailTable {
   expires_at: number;
 }
 
+/** Bytes that tools made, for download. */
+export interface BinaryTable {
+  digest: string;
+  grant_id: string;
+  mime_type: string;
+  /** Encrypted under the secret in its address, which is not here. */
+  sealed: Uint8Array;
+  expires_at: number;
+}
+
 /** What is switched while servers run. */
 export interface SettingTable {
   name: string;
@@ -189,6 +199,7 @@ export interface Database {
   throttles: ThrottleTable;
   signing_keys: SigningKeyTable;
   settings: SettingTable;
+  binaries: BinaryTable;
   access_sessions: AccessSessionTable;
   protocol_sessions: ProtocolSessionTable;
   session_mail: SessionMailTable;

@@ -6,7 +6,14 @@ import { AppError, messageOf } from '#src/errors.ts';
 import type { Emit, Event } from '#src/events.ts';
 import { questionsFor, type Asker, type Ending } from './ask.ts';
 import { isToolError, type ToolContext } from './define.ts';
-import { failure, toResult, type ToolResult } from './result.ts';
+import {
+  downloadResult,
+  failure,
+  toBinary,
+  toResult,
+  type Binary,
+  type ToolResult,
+} from './result.ts';
 import type { CompiledTool, ToolSet } from './tool-set.ts';
 
 /*
@@ -21,6 +28,8 @@ export interface ToolCall {
   principal: Principal;
   requestId: string;
   session: ToolContext['session'];
+  /** Keeps bytes that the tool returned for its caller. @returns their address. */
+  publish(binary: Binary): Promise<string>;
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
   progress: ToolContext['progress'];
@@ -140,6 +149,12 @@ async function run(
     const work = compiled.tool.run(args as never, context);
     const value = await untilAborted(work, control.signal);
     if (asker.ending !== undefined) return ended(asker.ending, emit);
+    const binary = compiled.output === undefined ? await toBinary(value) : undefined;
+    if (binary !== undefined) {
+      const url = await call.publish(binary);
+      emit('done');
+      return { kind: 'result', result: downloadResult(url, binary) };
+    }
     const result = toResult(value, compiled.output);
     if ('problem' in result)
       throw new Error(`its result does not fit its output schema: ${result.problem}`);

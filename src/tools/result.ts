@@ -8,6 +8,34 @@ export interface ToolResult {
   isError?: true;
 }
 
+/** Bytes that a tool returned. */
+export interface Binary {
+  bytes: Uint8Array;
+  mimeType: string;
+}
+
+/** The bytes of a value that is nothing else, or undefined. */
+export async function toBinary(value: unknown): Promise<Binary | undefined> {
+  const mimeType = 'application/octet-stream';
+  if (value instanceof Blob)
+    return { bytes: new Uint8Array(await value.arrayBuffer()), mimeType: value.type || mimeType };
+  if (value instanceof ArrayBuffer) return { bytes: new Uint8Array(value), mimeType };
+  if (!ArrayBuffer.isView(value)) return undefined;
+  const { buffer, byteOffset, byteLength } = value;
+  return { bytes: new Uint8Array(buffer, byteOffset, byteLength), mimeType };
+}
+
+/** An answer that says where bytes can be fetched, by whoever reads it. */
+export function downloadResult(url: string, { mimeType }: Binary): ToolResult {
+  const said = `The result is a file: ${url} (for 10 minutes)`;
+  return {
+    content: [
+      { type: 'resource_link', uri: url, name: 'download', mimeType },
+      { type: 'text', text: said },
+    ],
+  };
+}
+
 /** An answer that says what went wrong. */
 export function failure(why: string): ToolResult {
   return { content: [{ type: 'text', text: why }], isError: true };
@@ -78,7 +106,7 @@ function isBinary(value: unknown): boolean {
 }
 
 function notServed(): Error {
-  return toolError('This tool returns binary data, which is not served yet');
+  return toolError('This tool returns binary data within other data; a file is returned alone');
 }
 
 function text(value: string): ToolResult {

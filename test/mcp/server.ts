@@ -154,6 +154,9 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       metadataUrl: 'metadataUrl' in options ? options.metadataUrl : METADATA,
       access,
       invoke: { tools: () => set, access, clock: new TestClock(), emit },
+      get binaries(): never {
+        return assert.fail('bytes were returned');
+      },
       closing: new AbortController().signal,
       ask: {
         // Whoever asks starts a whole server, with a store: ask.test.ts.

@@ -77,6 +77,7 @@ export async function call(
       principal: principal(['reader']),
       requestId: 'r1',
       session: { storage: NO_STORAGE },
+      publish: async ({ bytes, mimeType }) => `address of ${bytes.length} ${mimeType}`,
       signal: new AbortController().signal,
       progress: async () => {},
       asker: () => ({ ending: undefined, ask: () => assert.fail('nobody can be asked') }),

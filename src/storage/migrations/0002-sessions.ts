@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Dialect } from '#src/storage/dialect.ts';
 
-/** Access sessions; what is switched at run time; sessions of the older MCP revisions, and what their processes tell one another. */
+/** Access sessions; downloads; what is switched at run time; sessions of the older MCP revisions, and what their processes tell one another. */
 export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const time = dialect === 'postgres' ? 'bigint' : 'integer';
   await db.schema
@@ -34,6 +34,16 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .on('access_sessions')
     .column('grant_id')
     .execute();
+  await db.schema
+    .createTable('binaries')
+    .addColumn('digest', 'text', (c) => c.primaryKey())
+    .addColumn('grant_id', 'text', (c) => c.notNull().references('grants.id').onDelete('cascade'))
+    .addColumn('mime_type', 'text', (c) => c.notNull())
+    .addColumn('sealed', dialect === 'postgres' ? 'bytea' : 'blob', (c) => c.notNull())
+    .addColumn('expires_at', time, (c) => c.notNull())
+    .execute();
+  await db.schema.createIndex('binaries_grant').on('binaries').column('grant_id').execute();
+  await db.schema.createIndex('binaries_expiry').on('binaries').column('expires_at').execute();
   await db.schema
     .createTable('settings')
     .addColumn('name', 'text', (c) => c.primaryKey())
