@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { signAccessToken } from '#src/credentials/access-token.ts';
@@ -21,8 +23,8 @@ interface Running extends AsyncDisposable {
 }
 
 /** Starts a server on a free port; leaving its scope kills it if it still runs. */
-async function serve(folder: string): Promise<Running> {
-  const child = startCli(['serve', '--project', folder, '--port', '0']);
+async function serve(folder: string, ...more: string[]): Promise<Running> {
+  const child = startCli(['serve', '--project', folder, '--port', '0', ...more]);
   const code = once(child, 'close').then(([ended]) => ended as number | null);
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -199,6 +201,20 @@ describe('serve', () => {
     server.signal('SIGTERM');
     assert.equal(await server.code, 1);
     await cut;
+  });
+
+  it('sees tools that come and a roles.json that changes, while it watches', async () => {
+    await using project = await makeProject();
+    await using server = await serve(project.folder, '--watch');
+    await mkdir(join(project.folder, 'tools'));
+    await writeFile(join(project.folder, 'tools/late.ts'), LATE_TOOL);
+    await server.saying('"names":["late"]');
+    const rule = { applyTo: 'lat', type: 'tool', execute: ['reader'] };
+    const roles = JSON.stringify({ ...ROLES, permissions: { allowed: [rule] } });
+    await writeFile(join(project.folder, 'roles.json'), roles);
+    await server.saying('unknown tool \\"lat\\"');
+    server.signal('SIGTERM');
+    assert.equal(await server.code, 0);
   });
 
   it('logs what a tool throws too late, lets calls finish, and ends with 1', async () => {
