@@ -108,6 +108,7 @@ Castellan as \`npx castellan ... --project PATH_OF_THIS_FOLDER\`.
 
 - \`tools/hello.ts\` is a tool: one a file, the default export. Copy it to make another,
   give that a name of its own, and permit it in \`roles.json\`: until then nobody can call it.
+  \`docs/tools.md\` of Castellan says all that a tool can do.
 - \`roles.json\` says which privileges there are, which roles hold them and which tools they permit.
   \`castellan roles check\` names what does not fit; \`castellan roles show YOUR_NAME\` shows what it
   comes to.
