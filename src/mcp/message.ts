@@ -24,6 +24,8 @@ const MAX_METHOD_LENGTH = 128;
 const MAX_ID_LENGTH = 256;
 
 const MOST_IN_BATCH = 50;
+/** Far deeper than honest messages; whoever walks a value that is nested without end overflows. */
+const MOST_LEVELS = 200;
 
 /** Reads a body's text. */
 export function readIncoming(text: string | undefined): Incoming {
@@ -34,6 +36,11 @@ export function readIncoming(text: string | undefined): Incoming {
   } catch {
     return invalid(RPC.parseError, 'Parse error');
   }
+  if (isDeeper(text, MOST_LEVELS))
+    return invalid(
+      RPC.invalidRequest,
+      `Invalid Request: it is nested deeper than ${MOST_LEVELS} levels`,
+    );
   if (!Array.isArray(value)) return readMessage(value);
   if (value.length === 0 || value.length > MOST_IN_BATCH)
     return invalid(
@@ -41,6 +48,25 @@ export function readIncoming(text: string | undefined): Incoming {
       `Invalid Request: a batch has 1 to ${MOST_IN_BATCH} messages`,
     );
   return { kind: 'batch', messages: value.map(readMessage) };
+}
+
+/** Whether JSON is nested deeper than this: how many brackets are open at once, outside of its texts. */
+function isDeeper(json: string, levels: number): boolean {
+  // Too short for so many brackets, as most messages are.
+  if (json.length <= 2 * levels) return false;
+  let open = 0;
+  let isText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json[at];
+    if (isText) {
+      if (character === '\\') at += 1;
+      else if (character === '"') isText = false;
+    } else if (character === '"') isText = true;
+    else if (character === '{' || character === '[') open += 1;
+    else if (character === '}' || character === ']') open -= 1;
+    if (open > levels) return true;
+  }
+  return false;
 }
 
 /** What a body that is no request is answered outside of a session. */
@@ -74,7 +100,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isRequestId(value: unknown): value is RequestIdValue {
+export function isRequestId(value: unknown): value is RequestIdValue {
   return typeof value === 'string' ? value.length <= MAX_ID_LENGTH : Number.isSafeInteger(value);
 }
 

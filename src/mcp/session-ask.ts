@@ -75,9 +75,9 @@ export class SessionAsker implements Asker {
   }
 }
 
-/** Under which name a session's mail holds the answer to a question. */
+/** Under which name a session's mail holds the answer to a question. As JSON: a client may say any id. */
 export function questionRef(id: string): string {
-  return `answer ${id}`;
+  return `answer ${JSON.stringify(id)}`;
 }
 
 function canAsk({ version, capabilities }: ProtocolSession): boolean {

@@ -11,6 +11,7 @@ import {
 } from '#src/storage/protocol-sessions.ts';
 import {
   isObject,
+  isRequestId,
   type Incoming,
   type Message,
   type RequestIdValue,
@@ -229,6 +230,5 @@ async function take(
   const { method, params } = message;
   if (method !== 'notifications/cancelled') return;
   const id = params['requestId'];
-  if (typeof id === 'string' || typeof id === 'number')
-    await mailbox.leave({ session, ref: cancelRef(id) });
+  if (isRequestId(id)) await mailbox.leave({ session, ref: cancelRef(id) });
 }

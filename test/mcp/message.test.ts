@@ -131,13 +131,26 @@ describe('hostile keys', () => {
     assert.equal(Reflect.get({}, 'isAdmin'), undefined);
   });
 
-  it('nested a million deep are read and left alone', async () => {
+  it('are nested as deep as honest ones are, and no deeper, wherever they stand', async () => {
     await using server = await mcpServer({ maxBodyBytes: 4_194_304 });
-    const deep = '{"a":'.repeat(600_000) + '1' + '}'.repeat(600_000);
-    const ignored = await server.send(raw(echoText('', `,"more":${deep}`)));
-    assert.equal(ignored.status, 200);
-    const refused = await server.send(raw(echoText(`"arguments":{"text":${deep}},`)));
-    assert.match(JSON.stringify(refused.json.result), /text: Invalid input: expected string/);
+    const nested = (depth: number): string => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth);
+    // The message itself is one level.
+    const most = await server.send(raw(echoText('', `,"more":${nested(199)}`)));
+    assert.equal(most.status, 200);
+    const brackets = `"arguments":{"text":"${'[{'.repeat(500)}\\"${'['.repeat(500)}"},`;
+    assert.equal((await server.send(raw(echoText(brackets)))).status, 200, 'text is text');
+    for (const depth of [200, 5_000, 600_000]) {
+      const inMessage = await server.send(raw(echoText('', `,"more":${nested(depth)}`)));
+      assert.deepEqual([inMessage.status, inMessage.json.error?.code], [400, -32600], `${depth}`);
+      const inArguments = await server.send(
+        raw(echoText(`"arguments":{"text":${nested(depth)}},`)),
+      );
+      assert.deepEqual([inArguments.status, inArguments.json.error?.code], [400, -32600]);
+    }
+    assert.deepEqual(
+      server.events.filter(({ type }) => type === 'server.error'),
+      [],
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { digest } from '#src/ids.ts';
 import { DIALECTS } from '../support/app.ts';
 import { obtainTokens } from '../support/oauth-client.ts';
 import { createPerson } from '../support/person.ts';
@@ -105,6 +106,28 @@ for (const dialect of DIALECTS) {
       await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
       const { status, text } = await answer;
       assert.deepEqual([status, text], [202, '']);
+    });
+
+    it('keeps nothing of answers and cancellations that no call can be waiting for', async () => {
+      const session = await openSession(house);
+      for (const id of ['\u0000', '\ud800', '', 0, 'ask_', 'x'.repeat(256)]) {
+        const heard = await session.post({ jsonrpc: '2.0', id, result: { action: 'decline' } });
+        assert.equal(heard.status, 202, JSON.stringify(id));
+      }
+      const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled' };
+      for (const requestId of ['x'.repeat(257), 1.5, null, {}, undefined]) {
+        const heard = await session.post({ ...cancel, params: { requestId } });
+        assert.equal(heard.status, 202, JSON.stringify(requestId));
+      }
+      await session.post({ ...cancel, params: { requestId: '\u0000' } });
+      const mail = house.app.store.db.selectFrom('session_mail').select('ref');
+      const kept = await mail.where('session', '=', digest(session.id)).execute();
+      assert.deepEqual(
+        kept.map(({ ref }) => ref),
+        ['cancel "\\u0000"'],
+      );
+      const told = house.app.events.filter(({ type }) => type === 'server.error');
+      assert.deepEqual(told, []);
     });
   });
 }
