@@ -84,6 +84,7 @@ describe('docs/tools.md', () => {
     ['OrderManager-describe', { template: 'Open' }, 'Open: none'],
     ['OrderManager-describe', { template: 'Open', args: [1, 2] }, 'Open: 1, 2'],
     ['photo-add', { orderId: 1, photo: PNG }, 'Order 1: 9 bytes of image/png, undated'],
+    ['stock-find', { region: 'eu', title: 'Emma' }, 'Emma is in stock in eu'],
     ['orders-cancel', { orderIds: [1, 2] }, 'Cancelled: 1, 2'],
   ];
   for (const [name, args, text] of calls) {
@@ -102,7 +103,7 @@ describe('docs/tools.md', () => {
     );
     assert.deepEqual(
       may.map(({ tool }) => tool.name),
-      ['OrderManager-getYearTotal', 'OrderManager-listBetween', 'order-total'],
+      ['OrderManager-getYearTotal', 'OrderManager-listBetween', 'order-total', 'stock-find'],
     );
   });
 });

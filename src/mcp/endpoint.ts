@@ -160,7 +160,8 @@ async function answerRequest(
   if (message.method === 'server/discover') return reply.result(discover(parts.modern));
   return asKnown(parts, exchange, (known) => {
     const signal = goneSignal(exchange.response);
-    return answerModern(parts.modern, { ...known, request: message, signal });
+    const { headers } = request;
+    return answerModern(parts.modern, { ...known, request: message, headers, signal });
   });
 }
 

@@ -60,7 +60,7 @@ export function envelopeProblem(
     if (incomplete !== undefined) return incomplete;
   }
   const different = headerThatDiffers(request, headers, bare);
-  if (different !== undefined) return mismatch(different);
+  if (different !== undefined) return headerMismatch(different);
   const version = header(headers, 'mcp-protocol-version') ?? MODERN_VERSION;
   if (version !== MODERN_VERSION) return unsupportedVersion(version);
   const isServed = METHODS.has(request.method) || (acceptBare && request.method === 'ping');
@@ -94,7 +94,8 @@ export function decodeHeaderValue(value: string): string | undefined {
   return bytes === undefined ? undefined : decodeText(bytes);
 }
 
-function isBare(request: RpcRequest): boolean {
+/** Whether a request has no mark of the modern era. */
+export function isBare(request: RpcRequest): boolean {
   const meta = request.params['_meta'];
   return !isObject(meta) || !Object.hasOwn(meta, META.protocolVersion);
 }
@@ -108,7 +109,7 @@ function metaProblem(request: RpcRequest, headers: IncomingHttpHeaders): RpcFail
   if (!isObject(meta[META.clientCapabilities])) return missing(META.clientCapabilities);
   return header(headers, 'mcp-protocol-version') === version
     ? undefined
-    : mismatch('MCP-Protocol-Version');
+    : headerMismatch('MCP-Protocol-Version');
 }
 
 /** The first of the headers by which proxies route that does not say what the body says. */
@@ -135,7 +136,8 @@ function missing(field: string): RpcFailure {
   return { status: 400, code: RPC.invalidParams, message: `Invalid params: _meta lacks ${field}` };
 }
 
-function mismatch(name: string): RpcFailure {
+/** -32020 for a header that is missing or does not say what the body says. */
+export function headerMismatch(name: string): RpcFailure {
   return {
     status: 400,
     code: RPC.headerMismatch,
@@ -143,7 +145,8 @@ function mismatch(name: string): RpcFailure {
   };
 }
 
-function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+/** A header without the white space around it. */
+export function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
   return (Array.isArray(value) ? value.join(',') : value)?.trim();
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import { invoke, type Outcome } from '#src/tools/invoke.ts';
@@ -5,7 +6,7 @@ import { publishBinary } from './binaries.ts';
 import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { showsForms } from './elicitation.ts';
-import { META, MODERN_VERSION } from './envelope.ts';
+import { headerMismatch, isBare, META, MODERN_VERSION } from './envelope.ts';
 import { holdOpen } from './held-stream.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
@@ -23,6 +24,7 @@ import {
   type ModernAskParts,
   type OpenQuestion,
 } from './modern-ask.ts';
+import { paramHeaderThatDiffers } from './param-headers.ts';
 import type { Reply } from './reply.ts';
 import type { SessionStorage } from './session-storage.ts';
 
@@ -42,6 +44,7 @@ const LIST_TTL_MS = 300_000;
 
 export interface ModernCall {
   request: RpcRequest;
+  headers: IncomingHttpHeaders;
   principal: Principal;
   reply: Reply;
   requestId: string;
@@ -115,6 +118,7 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
   using watch = watchGrant({ recheck, clock: parts.invoke.clock, gone });
   const { grantId } = principal;
   const asked = { grantId, tool: name, sent: args, canAsk: canAsk(request), resumption };
+  const sent = { headers: call.headers, mayBeMissing: isBare(request) };
   let asker: ModernAsker | undefined;
   const outcome = await invoke(parts.invoke, {
     name,
@@ -125,6 +129,7 @@ async function callTool(parts: ModernParts, call: ModernCall): Promise<Denial | 
     publish: (binary) => publishBinary(parts.binaries, principal.grantId, binary),
     signal: watch.signal,
     progress: progressReporter(request, reply),
+    differing: (fields) => paramHeaderThatDiffers(fields, args, sent),
     asker: (read) => (asker = new ModernAsker(parts.ask, asked, read)),
   });
   // Nobody reads the answer.
@@ -171,6 +176,9 @@ function answerOutcome(
       return;
     case 'insufficient':
       call.reply.failure(insufficientScope(parts.metadataUrl, call.principal, outcome.missing));
+      return;
+    case 'mismatch':
+      call.reply.failure(headerMismatch(outcome.header));
       return;
     case 'result':
       call.reply.result(envelope(parts.identity, { ...outcome.result }));

@@ -132,8 +132,9 @@ function fromOutcome(
     case 'result':
       return result({ ...outcome.result });
     case 'asks':
+    case 'mismatch':
     case 'cancelled':
-      // A question of this era is answered within the call, so none is left open.
+      // In this era a question is answered within the call, and no header repeats an argument.
       return { kind: 'cancelled' };
   }
 }

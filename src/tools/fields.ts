@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { decodeBase64 } from './base64.ts';
+import { HEADER_KEYWORD } from './mirrored.ts';
 import { pictureType, type Picture } from './picture.ts';
 
 /*
@@ -20,7 +21,7 @@ const TIME = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
 const SECONDS_PER_DAY = 86_400;
 
 /** Fields beside those of zod; `optional()`, `describe()` and the like work as on any other. */
-export const t = { date, time, binary, picture };
+export const t = { date, time, binary, picture, header };
 
 /**
  * A day, `2026-07-28`, as a Date: the beginning of that day in UTC. A moment with its zone,
@@ -73,6 +74,15 @@ function picture({ maxBytes = LARGEST_BYTES }: BytesOptions = {}): z.ZodType<Pic
       return refuse(context, 'this is no picture; send a PNG, JPEG, GIF or WebP file in base64');
     },
   );
+}
+
+/**
+ * A text, integer or boolean that clients of MCP 2026-07-28 send in the header `Mcp-Param-<name>` too,
+ * for proxies to route by. Everything between client and server can read it: never a secret.
+ * @param name 1 to 64 letters, digits and `-`, one field each.
+ */
+function header<Field extends z.ZodType>(name: string, field: Field): Field {
+  return field.meta({ [HEADER_KEYWORD]: name });
 }
 
 /** @param what names the bytes in what the assistant reads. */

@@ -6,6 +6,7 @@ import { AppError, messageOf } from '#src/errors.ts';
 import type { Emit, Event } from '#src/events.ts';
 import { questionsFor, type Asker, type Ending } from './ask.ts';
 import { isToolError, type ToolContext } from './define.ts';
+import type { MirroredField } from './mirrored.ts';
 import {
   downloadResult,
   failure,
@@ -17,7 +18,7 @@ import {
 import type { CompiledTool, ToolSet } from './tool-set.ts';
 
 /*
- * A tool call, in numbered steps: find, authorise, parse, run, emit. One pipeline for every tool and
+ * A tool call, in numbered steps: find, authorise, compare, parse, run, emit. One pipeline for every tool and
  * every way in; no step can be left out by a caller.
  */
 
@@ -33,6 +34,11 @@ export interface ToolCall {
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
   progress: ToolContext['progress'];
+  /**
+   * Names the header that does not say what the arguments say, where fields travel in headers too.
+   * Left out where there are none.
+   */
+  differing?(fields: readonly MirroredField[]): string | undefined;
   /** How this call asks the person: an answer counts for these arguments, as sent and as read. */
   asker(args: unknown): Asker;
 }
@@ -42,6 +48,8 @@ export type Outcome =
   | { kind: 'unknown' }
   /** A wider consent could allow it: these privileges would be enough. */
   | { kind: 'insufficient'; missing: readonly string[] }
+  /** A header says something else than the arguments. */
+  | { kind: 'mismatch'; header: string }
   | { kind: 'result'; result: ToolResult }
   /** A question is open, which the caller's asker holds. */
   | { kind: 'asks' }
@@ -96,14 +104,20 @@ export async function invoke(parts: InvokeParts, call: ToolCall): Promise<Outcom
       ? { kind: 'insufficient', missing: missing.slice(0, 1) }
       : { kind: 'unknown' };
   }
-  // 3. Parse.
+  // 3. Compare. Whoever may not call the tool is not told that it has such headers.
+  const header = call.differing?.(compiled.mirrored);
+  if (header !== undefined) {
+    emit('refused', `${header} is missing or differs from the body`);
+    return { kind: 'mismatch', header };
+  }
+  // 4. Parse.
   try {
     const parsed = await parse(compiled.input, call.arguments ?? {});
     if (!parsed.success) {
       emit('refused', 'invalid parameters');
       return { kind: 'result', result: failure(invalidParameters(parsed.error)) };
     }
-    // 4. Run. 5. Emit.
+    // 5. Run. 6. Emit.
     return await run({ parts, call, compiled }, parsed.data, emit);
   } catch (error) {
     emit('failed', messageOf(error));

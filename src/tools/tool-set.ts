@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Tool, ToolAnnotations } from './define.ts';
+import { mirroredFields, type MirroredField } from './mirrored.ts';
 import { publishSchema, type JsonSchema } from './schema.ts';
 
 /** A tool as clients see it in `tools/list`. */
@@ -19,6 +20,8 @@ export interface CompiledTool {
   input: z.ZodObject;
   /** The output schema, leaving out what it does not declare. */
   output: z.ZodObject | undefined;
+  /** The fields of the input that travel in headers too. */
+  mirrored: readonly MirroredField[];
   published: PublishedTool;
 }
 
@@ -64,6 +67,8 @@ export function compileTool(tool: Tool): { compiled: CompiledTool } | { problem:
   const parameters = withRest(tool.input);
   const input = publishSchema(parameters, 'input');
   if ('problem' in input) return { problem: `input ${input.problem}` };
+  const mirrored = mirroredFields(input.schema);
+  if ('problem' in mirrored) return { problem: `input ${mirrored.problem}` };
   const published: PublishedTool = { name: tool.name, inputSchema: input.schema };
   if (tool.description) published.description = tool.description;
   if (tool.annotations) published.annotations = tool.annotations;
@@ -74,7 +79,9 @@ export function compileTool(tool: Tool): { compiled: CompiledTool } | { problem:
     published.outputSchema = output.schema;
   }
   const compiled = { tool, input: parameters.strict(), output: declaredOnly(tool.output) };
-  return { compiled: { ...compiled, published: Object.freeze(published) } };
+  return {
+    compiled: { ...compiled, mirrored: mirrored.fields, published: Object.freeze(published) },
+  };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, content, tool, toolError, type Tool, type ToolContext } from '#src/index.ts';
+import { choice, content, t, tool, toolError, type Tool, type ToolContext } from '#src/index.ts';
 
 /** The tools that the conformance suite asks a server for, as a project would write them. */
 
@@ -178,6 +178,12 @@ export const FIXTURE_TOOLS: readonly Tool[] = [
     description: 'Asks for a tick.',
     input: NOTHING,
     run: (_args, { ask }) => ask({ ok: z.boolean() }, { message: 'Please confirm' }),
+  }),
+  tool({
+    name: 'test_custom_header',
+    description: 'Has a field that travels in a header too.',
+    input: z.object({ region: t.header('Region', z.string()) }),
+    run: ({ region }) => region,
   }),
 ];
 

@@ -67,5 +67,5 @@ const MODERN: Readonly<Record<string, string>> = {
 
 /** Scenarios that the suite runs and does not score: extensions, and what is pending. */
 export function isScored(scenario: string): boolean {
-  return !/^(tasks-|json-schema-2020-12$|http-custom-header-server-validation$)/.test(scenario);
+  return !/^(tasks-|json-schema-2020-12$)/.test(scenario);
 }

@@ -19,7 +19,7 @@ const OPEN_HOUSE = {
 };
 /** Fewer means that the suite did not run as it should. */
 const EXPECTED_SUCCESSES: Readonly<Record<Revision, number>> = {
-  '2026-07-28': 100,
+  '2026-07-28': 110,
   '2025-11-25': 58,
 };
 

@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextproto
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { tool, type Tool } from '#src/tools/define.ts';
+import { t as field } from '#src/tools/fields.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { obtainTokens, registerClient } from '../support/oauth-client.ts';
 import { createPerson } from '../support/person.ts';
@@ -18,6 +19,7 @@ import { createPerson } from '../support/person.ts';
 type Answer = { action: 'accept'; content: { confirm: boolean } } | { action: 'decline' };
 
 interface CallOptions {
+  args?: Record<string, unknown>;
   signal?: AbortSignal;
   onprogress?: (progress: { progress: number }) => void;
 }
@@ -45,8 +47,8 @@ function viaVersion2(mode: 'legacy' | 'auto' | { pin: string }): Connect {
     return {
       version: client.getNegotiatedProtocolVersion(),
       listTools: async () => (await client.listTools()).tools.map((one) => one.name),
-      call: async (name, options) =>
-        textOf(await client.callTool({ name, arguments: {} }, options)),
+      call: async (name, { args = {}, ...options } = {}) =>
+        textOf(await client.callTool({ name, arguments: args }, options)),
       [Symbol.asyncDispose]: () => client.close(),
     };
   };
@@ -61,8 +63,8 @@ const viaVersion1: Connect = async (url, token, answer) => {
   return {
     version: transport.protocolVersion,
     listTools: async () => (await client.listTools()).tools.map((one) => one.name),
-    call: async (name, options) =>
-      textOf(await client.callTool({ name, arguments: {} }, undefined, options)),
+    call: async (name, { args = {}, ...options } = {}) =>
+      textOf(await client.callTool({ name, arguments: args }, undefined, options)),
     [Symbol.asyncDispose]: () => client.close(),
   };
 };
@@ -86,6 +88,15 @@ describe('the official library', () => {
   const NONE = z.object({});
   const tools: Tool[] = [
     tool({ name: 'hello', input: NONE, run: (_args, { user }) => `Hello ${user.name}` }),
+    tool({
+      name: 'route',
+      input: z.object({
+        region: field.header('Region', z.string()),
+        shard: field.header('Shard', z.int().optional()),
+        dry: field.header('Dry-Run', z.boolean()),
+      }),
+      run: ({ region, shard, dry }) => [region, shard, dry].join(),
+    }),
     tool({
       name: 'steps',
       input: NONE,
@@ -121,8 +132,14 @@ describe('the official library', () => {
       let answer: Answer = { action: 'accept', content: { confirm: true } };
       await using speaker = await connect(`${app.origin}/mcp`, token, () => answer);
       assert.equal(speaker.version, version);
-      assert.deepEqual(await speaker.listTools(), ['hello', 'steps', 'wait', 'wipe']);
+      assert.deepEqual(await speaker.listTools(), ['hello', 'route', 'steps', 'wait', 'wipe']);
       assert.equal(await speaker.call('hello'), 'Hello rita');
+      // The modern era has these in headers as well, and is refused without.
+      for (const region of ['eu-west', ' Zürich\n', '', '=?base64?eA==?=']) {
+        const args = { region, shard: 42, dry: false };
+        assert.equal(await speaker.call('route', { args }), `${region},42,false`);
+      }
+      assert.equal(await speaker.call('route', { args: { region: 'x', dry: true } }), 'x,,true');
       const heard: number[] = [];
       const onprogress = ({ progress }: { progress: number }): void => void heard.push(progress);
       assert.equal(await speaker.call('steps', { onprogress }), 'done');
