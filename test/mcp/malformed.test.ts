@@ -25,8 +25,11 @@ import { SessionClient } from './session-client.ts';
  * no tool without a credential. A failure names the seed and the smallest request that shows it.
  */
 
-/** How many good requests are answered before one that has no answer yet counts as forgotten. */
-const PATIENCE = 20;
+/**
+ * How many good requests are answered before one that has no answer yet counts as forgotten. A busy
+ * machine needs many; an answer ends the wait.
+ */
+const PATIENCE = 500;
 /** No fault of the server, although it begins with a 5 (RFC 9110, section 15.6.2). */
 const UNKNOWN_METHOD = 501;
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
