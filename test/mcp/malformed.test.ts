@@ -77,6 +77,8 @@ class House implements AsyncDisposable {
   readonly app: TestApp;
   readonly place: Place;
   readonly ran: string[];
+  /** How many tools have run, with a good credential. */
+  ranInAll = 0;
 
   private constructor(made: Pick<House, 'app' | 'place' | 'ran'>) {
     this.app = made.app;
@@ -149,6 +151,7 @@ class House implements AsyncDisposable {
       const faults = exchange.statuses.filter((one) => one >= 500 && one !== UNKNOWN_METHOD);
       assert.deepEqual(faults, [], `no fault of the server: ${exchange.shown}`);
     }
+    this.ranInAll += ran.length;
     const sent = exchanges.map(({ shown }) => shown).join('\n');
     if (credential !== 'good') assert.deepEqual(ran, [], `no tool without a credential: ${sent}`);
     const told = app.events.filter(({ type }) => type === 'server.error');
@@ -200,7 +203,13 @@ for (const dialect of DIALECTS) {
   describe(`the endpoint on ${dialect} withstands`, () => {
     let house: House;
     before(async () => (house = await House.open(dialect)));
-    after(() => house[Symbol.asyncDispose]());
+    after(async () => {
+      await house[Symbol.asyncDispose]();
+      assert.ok(
+        house.ranInAll > 0,
+        'tools run with a credential, so that without one it would show',
+      );
+    });
 
     // What never gets to the store is sent to one of them only.
     for (const [name, salvos, runs] of KINDS.filter((kind) => kind[2][dialect] > 0)) {
