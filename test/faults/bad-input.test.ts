@@ -151,7 +151,7 @@ describe('a tool file that throws while loading', () => {
     );
     assert.match(
       log,
-      /"file":"clash\.ts","reason":"another file already defines a tool named books-get"/,
+      /"file":"clash\.ts","reason":"books-get\.ts already defines a tool named books-get"/,
     );
   });
 });
