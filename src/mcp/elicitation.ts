@@ -9,10 +9,18 @@ const responseSchema = z.discriminatedUnion('action', [
   z.object({ action: z.literal('cancel') }),
 ]);
 
+/** Characters of JSON in one answer. */
+const LARGEST_ANSWER = 16_384;
+
 /** An `ElicitResult`, or undefined when it is none; what else it may carry is left out. */
 export function elicitResponse(value: unknown): Answer | undefined {
   const parsed = responseSchema.safeParse(value);
-  return parsed.success ? parsed.data : undefined;
+  if (!parsed.success) return undefined;
+  const { data } = parsed;
+  // All answers of a call travel in its state.
+  return data.action === 'accept' && JSON.stringify(data.content).length > LARGEST_ANSWER
+    ? undefined
+    : data;
 }
 
 /** Whether a client that says this of elicitation shows forms; an empty object means forms. */

@@ -183,6 +183,12 @@ async function asKnown(
   const { principal, recheck } = authentication;
   const admission = await parts.seats.admit(principal, caller.address);
   if (!admission.ok) return reply.failure(admission.failure);
+  if (principal.session?.isOpen !== true || principal.session.id !== admission.session) {
+    // A session was opened meanwhile, which may have taken its time.
+    const denial = await recheck();
+    if (denial !== undefined)
+      return deny(parts, exchange, { reason: denial, credentialSent: true });
+  }
   const { storage } = admission;
   const reason = await serve({ request, principal, reply, requestId, recheck, storage });
   if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });

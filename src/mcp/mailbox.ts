@@ -27,6 +27,7 @@ export class Mailbox {
   readonly #onError: (error: unknown) => void;
   readonly #waiting = new Map<string, { key: MailKey; resolve: (payload: string) => void }>();
   #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
 
   constructor(store: Store, onError: (error: unknown) => void) {
     this.#store = store;
@@ -83,21 +84,25 @@ export class Mailbox {
   }
 
   #lookLater(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#timer !== undefined || this.#isLooking) return;
     this.#timer = setTimeout(() => void this.#look(), LOOK_EVERY_MS);
     this.#timer.unref();
   }
 
   async #look(): Promise<void> {
+    this.#isLooking = true;
     try {
       const sessions = new Set([...this.#waiting.values()].map(({ key }) => key.session));
+      if (sessions.size === 0) return;
       for (const { payload, ...key } of await readMail(this.#store.db, [...sessions]))
         this.#deliver(key, payload);
     } catch (error) {
       this.#onError(error);
+    } finally {
+      this.#isLooking = false;
+      this.#timer = undefined;
+      if (this.#waiting.size > 0) this.#lookLater();
     }
-    this.#timer = undefined;
-    if (this.#waiting.size > 0) this.#lookLater();
   }
 }
 

@@ -68,7 +68,8 @@ export function isFailure(value: Resumption | RpcFailure): value is RpcFailure {
 export class ModernAsker implements Asker {
   readonly #parts: ModernAskParts;
   readonly #call: AskedCall;
-  readonly #callName: string;
+  readonly #args: unknown;
+  #name: string | undefined;
   readonly #answered: RequestState['answered'] = [];
   #earlier: Promise<RequestState | undefined> | undefined;
   #open: Question | undefined;
@@ -79,7 +80,13 @@ export class ModernAsker implements Asker {
   constructor(parts: ModernAskParts, call: AskedCall, args: unknown) {
     this.#parts = parts;
     this.#call = call;
-    this.#callName = digest(stableJson([call.grantId, call.tool, call.sent, args]));
+    this.#args = args;
+  }
+
+  /** What this call is, told apart from every other; worked out when something is asked. */
+  get #callName(): string {
+    const { grantId, tool, sent } = this.#call;
+    return (this.#name ??= digest(stableJson([grantId, tool, sent, this.#args])));
   }
 
   get ending(): Ending | undefined {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
+import { isMcpOn } from '#src/storage/settings.ts';
 import { invoke, type Outcome } from '#src/tools/invoke.ts';
 import { publishBinary } from './binaries.ts';
 import { catalogPage } from './catalog.ts';
@@ -155,7 +156,7 @@ async function subscribe(parts: ModernParts, call: ModernCall): Promise<void> {
   if (notifications['toolsListChanged'] === true && reply.mayStream) {
     const acknowledged = { notifications: { toolsListChanged: true }, _meta: ofThis };
     await reply.notify('notifications/subscriptions/acknowledged', acknowledged);
-    const stands = async (): Promise<boolean> => true;
+    const stands = (): Promise<boolean> => isMcpOn(parts.binaries.store.db);
     await holdOpen({ parts, reply, recheck, stands, changed: { _meta: ofThis } });
   } else if (reply.mayStream) {
     const acknowledged = { notifications: {}, _meta: ofThis };

@@ -32,6 +32,8 @@ export class Reply {
     this.#response = response;
     this.#common = common;
     this.#accepted = accepted;
+    // A connection that breaks while something is written must not end the process.
+    response.on('error', () => {});
   }
 
   /** Whether anything can be said before the answer. */
@@ -66,7 +68,7 @@ export class Reply {
     if (this.#isStream(200)) {
       const [last, ...before] = messages.toReversed();
       for (const message of before.toReversed()) this.#response.write(frame(message));
-      if (last !== undefined) this.#response.end(frame(last));
+      if (last !== undefined) this.#end(frame(last));
       return;
     }
     this.#finish(200, messages);
@@ -75,7 +77,7 @@ export class Reply {
   /** Ends without an answer, because the client said that it wants none. */
   drop(): void {
     if (this.#isOver) return;
-    if (this.#response.headersSent) this.#response.end();
+    if (this.#response.headersSent) this.#end();
     else this.empty(202);
   }
 
@@ -87,7 +89,7 @@ export class Reply {
 
   /** Ends a stream that was opened with `openOnly`. */
   close(): void {
-    if (!this.#isOver) this.#response.end();
+    if (!this.#isOver) this.#end();
   }
 
   /** Waits for the client to leave, this long at most. */
@@ -149,6 +151,12 @@ export class Reply {
     return this.#response.destroyed || this.#response.writableEnded;
   }
 
+  /** The end of a stream. Its `close` may come much later: nothing may be written until then. */
+  #end(text?: string): void {
+    clearInterval(this.#keepAlive);
+    this.#response.end(text);
+  }
+
   #openStream(): void {
     this.#response.writeHead(200, {
       ...this.#common,
@@ -157,7 +165,9 @@ export class Reply {
       'x-accel-buffering': 'no',
     });
     this.#response.flushHeaders();
-    this.#keepAlive = setInterval(() => this.#response.write(': still working\n\n'), KEEP_ALIVE_MS);
+    this.#keepAlive = setInterval(() => {
+      if (!this.#isOver) this.#response.write(': still working\n\n');
+    }, KEEP_ALIVE_MS);
     this.#response.once('close', () => clearInterval(this.#keepAlive));
   }
 
@@ -177,8 +187,7 @@ export class Reply {
     clearInterval(this.#keepAlive);
     if (this.#isOver) return;
     if (this.#isStream(status)) {
-      clearInterval(this.#keepAlive);
-      this.#response.end(frame(message));
+      this.#end(frame(message));
       return;
     }
     const text = JSON.stringify(message);

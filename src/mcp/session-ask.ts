@@ -3,6 +3,7 @@ import { newSecret, type Random } from '#src/ids.ts';
 import type { ProtocolSession } from '#src/sessions/protocol-session.ts';
 import type { Answer, Asker, Ending, Question } from '#src/tools/ask.ts';
 import { elicitResponse, showsForms } from './elicitation.ts';
+import type { WatchedGrant } from './grant-watch.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Reply } from './reply.ts';
 import { hasElicitation, hasElicitationModes } from './session-versions.ts';
@@ -22,8 +23,9 @@ export interface SessionAskParts {
 export interface AskingSession {
   session: ProtocolSession;
   reply: Reply;
-  /** Aborted when the call ends early. */
-  signal: AbortSignal;
+  /** Aborted when the call is over: no answer counts any more. */
+  isOver: AbortSignal;
+  recheck: WatchedGrant['recheck'];
 }
 
 const ANSWER_WITHIN_MS = 10 * MINUTE;
@@ -62,14 +64,18 @@ export class SessionAsker implements Asker {
   }
 
   async #askOnce({ message, schema: requestedSchema }: Question): Promise<Answer> {
-    const { session, reply, signal } = this.#asking;
+    const { session, reply, isOver, recheck } = this.#asking;
     const id = `ask_${newSecret(this.#parts.random)}`;
     const key = { session: session.digest, ref: questionRef(id) };
     const expiresAt = this.#parts.clock.now() + ANSWER_WITHIN_MS;
     using expected = await this.#parts.mailbox.expect(key, expiresAt);
     const mode = hasElicitationModes(session.version) ? { mode: 'form' } : {};
     await reply.ask(id, 'elicitation/create', { ...mode, message, requestedSchema });
-    const payload = await untilGivenUp(expected.arrived, signal);
+    const payload = await untilGivenUp(expected.arrived, isOver);
+    isOver.throwIfAborted();
+    // The person may have taken long, and the grant may be gone by now.
+    const denial = await recheck();
+    if (denial !== undefined) throw new Error(`the grant no longer counts: ${denial}`);
     const response = payload === undefined ? undefined : elicitResponse(JSON.parse(payload));
     return response ?? { action: 'cancel' };
   }

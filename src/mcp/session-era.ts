@@ -17,6 +17,7 @@ import {
   type RequestIdValue,
   type RpcRequest,
 } from './message.ts';
+import { showsForms } from './elicitation.ts';
 import { CAPABILITIES } from './methods.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 import { questionRef } from './session-ask.ts';
@@ -65,7 +66,7 @@ export async function initialize(
     clientId: principal.client.id,
     grantId: principal.grantId,
     version,
-    capabilities: isObject(params['capabilities']) ? params['capabilities'] : {},
+    capabilities: usedCapabilities(params['capabilities']),
     now,
     expiresAt: now + idleMs,
   });
@@ -76,6 +77,11 @@ export async function initialize(
     serverInfo: { name: identity.name, version: identity.version },
     ...(identity.instructions === '' ? {} : { instructions: identity.instructions }),
   });
+}
+
+/** Of what a client says that it can do, what is asked about here: a client may say anything. */
+function usedCapabilities(said: unknown): Record<string, unknown> {
+  return isObject(said) && showsForms(said['elicitation']) ? { elicitation: {} } : {};
 }
 
 /** Answers a POST under a session. @returns why the caller's grant stopped counting meanwhile. */

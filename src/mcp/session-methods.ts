@@ -108,7 +108,7 @@ async function callTool(
     publish: (binary) => publishBinary(parts.binaries, principal.grantId, binary),
     signal,
     progress: progressReporter(request, reply),
-    asker: () => new SessionAsker(parts.ask, { session, reply, signal }),
+    asker: (_args, isOver) => new SessionAsker(parts.ask, { session, reply, isOver, recheck }),
   });
   if (gone.aborted) return { kind: 'cancelled' };
   const denial = await watch.verdict();

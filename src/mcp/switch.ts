@@ -30,6 +30,8 @@ export class McpSwitch {
         (isOn) => (this.#isOn = isOn),
         () => {},
       );
+      // What was known is old: whoever has a credential is told by the read of the grant.
+      return this.#isConfigured;
     }
     return this.#isConfigured && this.#isOn;
   }

@@ -33,6 +33,10 @@ type AuthMethod = ClientMetadata['token_endpoint_auth_method'];
 /** Ids are of our making or URLs: nothing else needs to reach the database. */
 const PLAIN_ID = /^[\x21-\x7e]{1,500}$/;
 
+export function isPlainId(id: string): boolean {
+  return PLAIN_ID.test(id);
+}
+
 /**
  * The client with this id, or undefined when there is none.
  * @param address who asks, when that is known.
@@ -43,7 +47,7 @@ export async function lookUpClient(
   id: string,
   address?: string,
 ): Promise<KnownClient | undefined> {
-  if (!PLAIN_ID.test(id)) return undefined;
+  if (!isPlainId(id)) return undefined;
   const stored = await findClient(store.db, id);
   // One that only asks about tokens is no client to anything else here.
   if (stored?.kind === 'resource-server') return undefined;

@@ -5,7 +5,7 @@ import type { Emit } from '#src/events.ts';
 import { findClient, recordClientUse, type StoredClient } from '#src/storage/clients.ts';
 import { LAST_USE_INTERVAL_MS } from '#src/storage/grants.ts';
 import type { Store } from '#src/storage/open.ts';
-import { secretMatches } from './clients.ts';
+import { isPlainId, secretMatches } from './clients.ts';
 import { doubledParameters, readBasic, type OAuthError } from './token-request.ts';
 
 /*
@@ -82,7 +82,7 @@ async function authenticateAsker(
       ? { id: bodyId, secret: bodySecret }
       : (readBasic(authorization) ?? { id: null, secret: null });
   if (!id || !secret || (bodyId !== null && bodyId !== id)) return INVALID_CLIENT;
-  const client = await findClient(store.db, id);
+  const client = isPlainId(id) ? await findClient(store.db, id) : undefined;
   const isAsker = client?.kind === 'resource-server' && client.status === 'active';
   // Compared in any case, and in constant time.
   const matches = secretMatches(client?.secretDigest ?? undefined, secret);

@@ -12,6 +12,8 @@ import { nameProblem } from '#src/users/user.ts';
  */
 
 const LONGEST_NAME = 256;
+/** One name that looks like another would be counted apart from it. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\s\s/u;
 const LONGEST_PASSWORD = 1_024;
 const LONGEST_RUN_MS = 10 * SECOND;
 
@@ -38,7 +40,7 @@ export async function askLoginHook(
 ): Promise<HookedSubject | undefined> {
   const { name, password, clientId } = attempt;
   // A directory may take an empty password for somebody who does not want to say one, and let it in.
-  if (name === '' || name.length > LONGEST_NAME) return undefined;
+  if (name === '' || name.length > LONGEST_NAME || INVISIBLE.test(name)) return undefined;
   if (password === '' || password.length > LONGEST_PASSWORD) return undefined;
   try {
     const answer = await inTime((signal) => hook({ name, password, clientId, signal }));

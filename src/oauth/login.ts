@@ -39,7 +39,9 @@ export type LoginResult =
 
 const MAX_PASSWORD = 1_024;
 
-export async function attemptLogin(parts: LoginParts, attempt: LoginAttempt): Promise<LoginResult> {
+export async function attemptLogin(parts: LoginParts, typed: LoginAttempt): Promise<LoginResult> {
+  // Nobody means the space around a name; counted apart, it would be a way around the limit.
+  const attempt = { ...typed, name: typed.name.trim() };
   const { store, config, emit } = parts;
   const now = store.clock.now();
   const window = { now, length: config.windowSeconds * SECOND };

@@ -72,7 +72,7 @@ export async function touchProtocolSession(
     .execute();
 }
 
-/** By primary key; its mail goes with it. */
+/** By primary key; its mail expires. */
 export async function deleteProtocolSession(db: Kysely<Database>, digest: string): Promise<void> {
   await db.deleteFrom('protocol_sessions').where('digest', '=', digest).execute();
 }

@@ -39,8 +39,11 @@ export interface ToolCall {
    * Left out where there are none.
    */
   differing?(fields: readonly MirroredField[]): string | undefined;
-  /** How this call asks the person: an answer counts for these arguments, as sent and as read. */
-  asker(args: unknown): Asker;
+  /**
+   * How this call asks the person: an answer counts for these arguments, as sent and as read, and until
+   * the signal is aborted: then the run is over.
+   */
+  asker(args: unknown, isOver: AbortSignal): Asker;
 }
 
 export type Outcome =
@@ -151,8 +154,9 @@ async function run(
   emit: (outcome: CallOutcome, reason?: string) => void,
 ): Promise<Outcome> {
   const { call, compiled } = running;
-  const asker = call.asker(args);
   const control = new AbortController();
+  const over = new AbortController();
+  const asker = call.asker(args, AbortSignal.any([control.signal, over.signal]));
   const leave = (): void => control.abort(call.signal.reason);
   const deadline = setTimeout(() => control.abort(new Error('it took too long')), LONGEST_RUN_MS);
   call.signal.addEventListener('abort', leave, { once: true });
@@ -184,6 +188,7 @@ async function run(
     emit('failed', 'it took too long');
     return { kind: 'result', result: failure('This call took too long and was stopped') };
   } finally {
+    over.abort(new Error('the call is over'));
     clearTimeout(deadline);
     call.signal.removeEventListener('abort', leave);
   }

@@ -229,6 +229,19 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(opened, [['rita', 'Test CLI']]);
     });
 
+    it('lets nobody in whose grant is revoked while it runs', async () => {
+      const revoked = Promise.withResolvers<void>();
+      const onSession = (): Promise<void> => revoked.promise;
+      await using house = await House.open(dialect, { mcp: { onSession } });
+      const answer = house.call('hello');
+      while ((await house.rows()).length === 0) await new Promise((go) => setImmediate(go));
+      await house.app.store.transaction((work) =>
+        revokeGrants(work, { actor: 'cli', reason: 'administrator', where: {} }),
+      );
+      revoked.resolve();
+      assert.equal((await answer).status, 401);
+    });
+
     it('that throws refuses the request, and runs again at the next one', async () => {
       let count = 0;
       const onSession = (): void => {

@@ -42,7 +42,7 @@ export const ANNA: Principal = {
   granted: ['reader'],
   effective: new Set(['reader']),
   attainable: new Set(['reader', 'writer']),
-  session: undefined,
+  session: { id: 'acs_1' as AccessSessionId, isOpen: true, expiresAt: Number.MAX_SAFE_INTEGER },
 };
 
 const SESSION = 'acs_1' as AccessSessionId;

@@ -37,6 +37,21 @@ for (const dialect of DIALECTS) {
       }
     });
 
+    it('takes no answer once its call is over', async () => {
+      house.wiped.length = 0;
+      const session = await openSession(house, { elicitation: {} });
+      const message = session.message('tools/call', { name: 'wipe' });
+      const stream = await session.stream(message);
+      const question = await stream.next();
+      const params = { requestId: message.id };
+      await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
+      assert.equal(await stream.next(), undefined);
+      const result = { action: 'accept', content: { confirm: true } };
+      await session.post({ jsonrpc: '2.0', id: question?.id, result });
+      assert.equal((await session.request('ping')).status, 200);
+      assert.deepEqual(house.wiped, []);
+    });
+
     it('takes no answer from anybody else, none twice, and none that does not fit', async () => {
       const session = await openSession(house, { elicitation: {} });
       const stream = await session.stream(session.message('tools/call', { name: 'name' }));

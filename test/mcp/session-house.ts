@@ -24,9 +24,11 @@ export interface House extends AsyncDisposable {
   tokens: TokenAnswer;
   /** Resolved by the tool `wait` when it runs, with its signal. */
   waiting: PromiseWithResolvers<AbortSignal>;
+  /** What the tool `wipe` did. */
+  wiped: string[];
 }
 
-function toolsThat(waiting: () => PromiseWithResolvers<AbortSignal>): Tool[] {
+function toolsThat(waiting: () => PromiseWithResolvers<AbortSignal>, wiped: string[]): Tool[] {
   return [
     tool({ name: 'echo', input: z.object({ text: z.string() }), run: ({ text }) => text }),
     tool({
@@ -48,7 +50,11 @@ function toolsThat(waiting: () => PromiseWithResolvers<AbortSignal>): Tool[] {
     tool({
       name: 'wipe',
       input: NONE,
-      run: async (_args, { confirm }) => ((await confirm('Wipe?')) ? 'wiped' : 'kept'),
+      async run(_args, { confirm }) {
+        if (!(await confirm('Wipe?'))) return 'kept';
+        wiped.push('all');
+        return 'wiped';
+      },
     }),
     tool({
       name: 'name',
@@ -61,11 +67,11 @@ function toolsThat(waiting: () => PromiseWithResolvers<AbortSignal>): Tool[] {
 export async function openHouse(dialect: Dialect): Promise<House> {
   const clock = createTestClock();
   await using stack = new AsyncDisposableStack();
-  const house = { waiting: Promise.withResolvers<AbortSignal>() };
+  const house = { waiting: Promise.withResolvers<AbortSignal>(), wiped: [] as string[] };
   const options = {
     dialect,
     clock,
-    tools: toolsThat(() => house.waiting),
+    tools: toolsThat(() => house.waiting, house.wiped),
     roles: { restrictedByDefault: false, roles: [{ role: 'readers', privileges: [] }] },
   };
   const app = stack.use(await startTestApp(options));

@@ -77,9 +77,7 @@ export async function up(db: Kysely<unknown>, dialect: Dialect): Promise<void> {
     .execute();
   await db.schema
     .createTable('session_mail')
-    .addColumn('session', 'text', (c) =>
-      c.notNull().references('protocol_sessions.digest').onDelete('cascade'),
-    )
+    .addColumn('session', 'text', (c) => c.notNull())
     .addColumn('ref', 'text', (c) => c.notNull())
     .addColumn('payload', 'text')
     .addColumn('expires_at', time, (c) => c.notNull())
