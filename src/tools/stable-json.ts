@@ -4,7 +4,11 @@
  * @throws TypeError for what JSON cannot tell apart, such as a Map, a Set or NaN.
  */
 export function stableJson(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) => {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key, member: unknown) {
+    // A file is millions of bytes: one text, not as many numbers.
+    const original = this[key];
+    if (original instanceof Uint8Array)
+      return { '#bytes': Buffer.from(original).toString('base64') };
     if (typeof member === 'bigint') return { '#bigint': String(member) };
     if (typeof member === 'number' && !Number.isFinite(member)) throw indistinct();
     return isRecord(member) ? inOrder(member) : member;
@@ -19,7 +23,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 function inOrder(record: Record<string, unknown>): Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(record);
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  if (!isPlain && !(record instanceof Uint8Array)) throw indistinct();
+  if (!isPlain) throw indistinct();
   const ordered = Object.create(null) as Record<string, unknown>;
   for (const name of Object.keys(record).toSorted()) ordered[name] = record[name];
   return ordered;

@@ -172,7 +172,7 @@ describe('the digest of arguments', () => {
   it('has bytes as one text, and tells them apart', () => {
     assert.equal(
       stableJson({ b: Buffer.of(0, 1), a: new Uint8Array([255]) }),
-      '{"a":"/w==","b":"AAE="}',
+      '{"a":{"#bytes":"/w=="},"b":{"#bytes":"AAE="}}',
     );
     assert.notEqual(stableJson([Buffer.of(1)]), stableJson([Buffer.of(2)]));
   });
