@@ -193,11 +193,20 @@ async function clean(store: Store, idleClientMs: number): Promise<void> {
 
 /** @returns what ends it. */
 function cleanRegularly(store: Store, idleClientMs: number, emit: Emit): () => void {
-  const timer = setInterval(() => {
-    clean(store, idleClientMs).catch((error: unknown) => {
+  let isCleaning = false;
+  const pass = async (): Promise<void> => {
+    // A store that is slow must not be given more and more to do.
+    if (isCleaning) return;
+    isCleaning = true;
+    try {
+      await clean(store, idleClientMs);
+    } catch (error) {
       emit({ type: 'server.error', where: 'cleaning', message: messageOf(error) });
-    });
-  }, CLEAN_EVERY_MS);
+    } finally {
+      isCleaning = false;
+    }
+  };
+  const timer = setInterval(() => void pass(), CLEAN_EVERY_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -35,6 +35,8 @@ export type Authentication =
        * @throws `store_unavailable` when the store does not answer.
        */
       recheck: () => Promise<Denial | undefined>;
+      /** The same, for what the grant amounts to by now; undefined when it no longer counts. */
+      reread: () => Promise<Principal | undefined>;
     }
   | { ok: false; reason: Denial; credentialSent: boolean };
 
@@ -102,7 +104,11 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator & 
       if (!reading.record.isServing) return deny('mcp_disabled', true);
       noteUse(reading.record, address);
       const recheck = async (): Promise<Denial | undefined> => (await read(verified)).denial;
-      return { ok: true, principal: reading.principal, recheck };
+      const reread = async (): Promise<Principal | undefined> => {
+        const now = await read(verified);
+        return now.denial === undefined ? now.principal : undefined;
+      };
+      return { ok: true, principal: reading.principal, recheck, reread };
     },
     async inspect(token) {
       const verified = await verifier.verify(token);

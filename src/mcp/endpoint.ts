@@ -180,17 +180,17 @@ async function asKnown(
     caller.address,
   );
   if (!authentication.ok) return deny(parts, exchange, authentication);
-  const { principal, recheck } = authentication;
+  const { principal, recheck, reread } = authentication;
   const admission = await parts.seats.admit(principal, caller.address);
-  if (!admission.ok) return reply.failure(admission.failure);
-  if (principal.session?.isOpen !== true || principal.session.id !== admission.session) {
-    // A session was opened meanwhile, which may have taken its time.
+  if (!admission.ok || principal.session?.id !== admission.session || !principal.session.isOpen) {
+    // A session had to be opened, which may have taken its time.
     const denial = await recheck();
     if (denial !== undefined)
       return deny(parts, exchange, { reason: denial, credentialSent: true });
   }
+  if (!admission.ok) return reply.failure(admission.failure);
   const { storage } = admission;
-  const reason = await serve({ request, principal, reply, requestId, recheck, storage });
+  const reason = await serve({ request, principal, reply, requestId, recheck, reread, storage });
   if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });
 }
 

@@ -109,13 +109,13 @@ async function open(
   try {
     const storage = sessionStorage(store, opened.id);
     await inTime(onSession({ user: { ...user }, client: { ...client }, address, storage }));
-    await finishOpening(store.db, opened.id, store.clock.now());
-    return opened.id;
   } catch (error) {
     await deleteAccessSession(store.db, opened.id);
     emit({ type: 'server.error', where: 'onSession', message: messageOf(error) });
-    return comeAgain(503, 'The session could not be opened, try again shortly', 5);
+    return notOpened();
   }
+  // It may have been closed, or its grant revoked, while the hook ran.
+  return (await finishOpening(store.db, opened.id, store.clock.now())) ? opened.id : notOpened();
 }
 
 /** Another request is opening the session: its project may have something to do first. */
@@ -128,7 +128,7 @@ async function waitFor(store: Store, id: AccessSessionId): Promise<AccessSession
   }
   // Whoever was opening it failed, or its process ended.
   await deleteAccessSession(store.db, id);
-  return comeAgain(503, 'The session could not be opened, try again shortly', 5);
+  return notOpened();
 }
 
 async function inTime(work: Promise<void> | void): Promise<void> {
@@ -153,6 +153,10 @@ async function countRequest(
   return throttle.allowed
     ? undefined
     : comeAgain(429, 'Too many requests in this session', throttle.retryAfterSeconds);
+}
+
+function notOpened(): RpcFailure {
+  return comeAgain(503, 'The session could not be opened, try again shortly', 5);
 }
 
 function comeAgain(status: number, message: string, seconds: number): RpcFailure {

@@ -3,7 +3,6 @@ import { newSecret, type Random } from '#src/ids.ts';
 import type { ProtocolSession } from '#src/sessions/protocol-session.ts';
 import type { Answer, Asker, Ending, Question } from '#src/tools/ask.ts';
 import { elicitResponse, showsForms } from './elicitation.ts';
-import type { WatchedGrant } from './grant-watch.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Reply } from './reply.ts';
 import { hasElicitation, hasElicitationModes } from './session-versions.ts';
@@ -25,7 +24,8 @@ export interface AskingSession {
   reply: Reply;
   /** Aborted when the call is over: no answer counts any more. */
   isOver: AbortSignal;
-  recheck: WatchedGrant['recheck'];
+  /** Whether the person may still do what they are asked about. */
+  mayGoOn: () => Promise<boolean>;
 }
 
 const ANSWER_WITHIN_MS = 10 * MINUTE;
@@ -64,7 +64,7 @@ export class SessionAsker implements Asker {
   }
 
   async #askOnce({ message, schema: requestedSchema }: Question): Promise<Answer> {
-    const { session, reply, isOver, recheck } = this.#asking;
+    const { session, reply, isOver, mayGoOn } = this.#asking;
     const id = `ask_${newSecret(this.#parts.random)}`;
     const key = { session: session.digest, ref: questionRef(id) };
     const expiresAt = this.#parts.clock.now() + ANSWER_WITHIN_MS;
@@ -73,9 +73,8 @@ export class SessionAsker implements Asker {
     await reply.ask(id, 'elicitation/create', { ...mode, message, requestedSchema });
     const payload = await untilGivenUp(expected.arrived, isOver);
     isOver.throwIfAborted();
-    // The person may have taken long, and the grant may be gone by now.
-    const denial = await recheck();
-    if (denial !== undefined) throw new Error(`the grant no longer counts: ${denial}`);
+    // The person may have taken long; what the call began with may not hold by now.
+    if (!(await mayGoOn())) throw new Error('the grant or its privileges no longer allow it');
     const response = payload === undefined ? undefined : elicitResponse(JSON.parse(payload));
     return response ?? { action: 'cancel' };
   }

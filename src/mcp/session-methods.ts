@@ -29,6 +29,8 @@ export interface SessionCall {
   requestId: string;
   storage: SessionStorage;
   recheck: WatchedGrant['recheck'];
+  /** What the grant amounts to by now; undefined when it no longer counts. */
+  reread: () => Promise<Principal | undefined>;
 }
 
 export type Answered =
@@ -89,7 +91,7 @@ async function callTool(
   call: SessionCall,
   request: RpcRequest,
 ): Promise<Answered> {
-  const { session, principal, reply, requestId, recheck, storage } = call;
+  const { session, principal, reply, requestId, recheck, reread, storage } = call;
   const { name, arguments: args } = request.params;
   if (typeof name !== 'string')
     return { kind: 'failure', failure: invalidParams('name is the name of a tool') };
@@ -99,6 +101,10 @@ async function callTool(
   const gone = control.signal;
   using watch = watchGrant({ recheck, clock: parts.invoke.clock, gone });
   const { signal } = watch;
+  const mayGoOn = async (): Promise<boolean> => {
+    const now = await reread();
+    return now !== undefined && parts.access().mayExecute(name, now.effective);
+  };
   const outcome = await invoke(parts.invoke, {
     name,
     arguments: args,
@@ -108,7 +114,7 @@ async function callTool(
     publish: (binary) => publishBinary(parts.binaries, principal.grantId, binary),
     signal,
     progress: progressReporter(request, reply),
-    asker: (_args, isOver) => new SessionAsker(parts.ask, { session, reply, isOver, recheck }),
+    asker: (_args, isOver) => new SessionAsker(parts.ask, { session, reply, isOver, mayGoOn }),
   });
   if (gone.aborted) return { kind: 'cancelled' };
   const denial = await watch.verdict();

@@ -10,7 +10,8 @@ import { doubledParameters, readBasic, type OAuthError } from './token-request.t
 
 /*
  * Introspection (RFC 7662): a resource server that an administrator added asks whether an access token
- * counts now. Decided by the check that `/mcp` makes of every request, so that the two never disagree.
+ * counts now. Decided by the check that `/mcp` makes of every request; whether the
+ * endpoint is switched on is no matter of the token.
  *
  * A refresh token is never active here. Nobody but this server should be shown one, and a resource
  * server that was told "active" could take it for an access token.

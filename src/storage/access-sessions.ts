@@ -102,13 +102,18 @@ async function countLive(work: Work): Promise<number> {
   return count;
 }
 
-/** Notes that the project's hook is done. By primary key. */
+/** Notes that the project's hook is done. By primary key. @returns whether the session is still there. */
 export async function finishOpening(
   db: Kysely<Database>,
   id: AccessSessionId,
   at: number,
-): Promise<void> {
-  await db.updateTable('access_sessions').set({ opened_at: at }).where('id', '=', id).execute();
+): Promise<boolean> {
+  const result = await db
+    .updateTable('access_sessions')
+    .set({ opened_at: at })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
 }
 
 /** Notes a use. By primary key. */

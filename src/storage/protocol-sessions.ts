@@ -6,7 +6,7 @@ import type { Database, ProtocolSessionTable } from './schema.ts';
 
 /** Sessions of the older MCP revisions: rows, so that any process can serve any of them. */
 
-/** A client that opens sessions and forgets them keeps this many; the oldest go. */
+/** A client that opens sessions and forgets them keeps this many; those go that were not used longest. */
 const MOST_PER_CLIENT = 100;
 
 export interface NewProtocolSession extends Omit<ProtocolSession, 'expiresAt'> {
@@ -38,8 +38,9 @@ export async function insertProtocolSession(
     .select('digest')
     .where('user_id', '=', userId)
     .where('client_id', '=', clientId)
-    .orderBy('created_at', 'desc')
-    .offset(MOST_PER_CLIENT)
+    .where('digest', '!=', session.digest)
+    .orderBy('expires_at', 'desc')
+    .offset(MOST_PER_CLIENT - 1)
     .limit(MOST_PER_CLIENT)
     .execute();
   if (surplus.length === 0) return;

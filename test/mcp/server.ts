@@ -60,7 +60,8 @@ export function authenticatorFor(
   return {
     looksGenuine: async (authorization) => authorization === 'Bearer good',
     async authenticate(authorization): Promise<Authentication> {
-      if (authorization === 'Bearer good') return { ok: true, principal, recheck };
+      if (authorization === 'Bearer good')
+        return { ok: true, principal, recheck, reread: async () => principal };
       return authorization === undefined
         ? { ok: false, reason: 'no_credential', credentialSent: false }
         : { ok: false, reason: 'expired', credentialSent: true };
