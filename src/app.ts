@@ -15,6 +15,7 @@ import { SECOND } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Emit } from './events.ts';
 import { digest } from '#src/ids.ts';
+import { AtOnce } from '#src/limits/at-once.ts';
 import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, isLoopbackHost, type Caller } from '#src/http/caller.ts';
 import { isHostServed, normalizeTarget } from '#src/http/request-target.ts';
@@ -60,6 +61,9 @@ export interface AppParts {
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
+/** Of one person in one client, in this process. */
+const STREAMS_AT_ONCE = 16;
+const CALLS_AT_ONCE = 64;
 const READY_WITHIN_MS = 900;
 const MIB = 1024 * 1024;
 /** What bodies at /mcp may hold at once, of callers with a token of ours and of everybody else. */
@@ -182,6 +186,7 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
     access,
     invoke: { tools, access, clock, emit },
     binaries: { store, origin: urls.origin, emit },
+    streams: new AtOnce(STREAMS_AT_ONCE),
     closing: parts.closing ?? new AbortController().signal,
   };
   const mailbox = new Mailbox(store, (error) => {
@@ -216,7 +221,7 @@ function mcpEndpoint(parts: AppParts, { urls, authenticator, rules }: McpOptions
     sessions: {
       store,
       idleMs: config.mcp.protocolSessionIdleSeconds * SECOND,
-      methods: { ...common, ask: { mailbox, clock, random } },
+      methods: { ...common, ask: { mailbox, clock, random }, calls: new AtOnce(CALLS_AT_ONCE) },
     },
     emit,
   });

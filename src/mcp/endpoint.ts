@@ -189,8 +189,9 @@ async function asKnown(
       return deny(parts, exchange, { reason: denial, credentialSent: true });
   }
   if (!admission.ok) return reply.failure(admission.failure);
-  const { storage } = admission;
-  const reason = await serve({ request, principal, reply, requestId, recheck, reread, storage });
+  const { storage, charge } = admission;
+  const known = { request, principal, reply, requestId, recheck, reread, storage, charge };
+  const reason = await serve(known);
   if (reason !== undefined) deny(parts, exchange, { reason, credentialSent: true });
 }
 

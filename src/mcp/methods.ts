@@ -1,5 +1,7 @@
 import type { Access } from '#src/access/access.ts';
+import type { Principal } from '#src/credentials/principal.ts';
 import type { ToolContext } from '#src/tools/define.ts';
+import type { AtOnce } from '#src/limits/at-once.ts';
 import type { InvokeParts } from '#src/tools/invoke.ts';
 import type { BinaryParts } from './binaries.ts';
 import { isObject, type RpcRequest } from './message.ts';
@@ -22,8 +24,21 @@ export interface MethodParts {
   access: () => Access;
   invoke: InvokeParts;
   binaries: BinaryParts;
+  /** Streams that stay open, of one person in one client. */
+  streams: AtOnce;
   /** Aborted when the server is ending: streams that stay open end then. */
   closing: AbortSignal;
+}
+
+/** Whose streams and calls are counted together. */
+export function callerKey({ user, client }: Principal): string {
+  return `${user.id} ${client.id}`;
+}
+
+/** Too much at once of what one caller may have; it can be tried again. */
+export function tooMany(what: string): RpcFailure {
+  const headers = { 'retry-after': '5' };
+  return { status: 429, code: RPC.unavailable, message: `Too many ${what} at once`, headers };
 }
 
 /** What both eras say that they can do: tools, and telling when those change. */

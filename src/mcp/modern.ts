@@ -13,8 +13,10 @@ import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import { isObject, type RpcRequest } from './message.ts';
 import {
   CAPABILITIES,
+  callerKey,
   invalidParams,
   progressReporter,
+  tooMany,
   unknownTool,
   type MethodParts,
 } from './methods.ts';
@@ -150,6 +152,11 @@ async function subscribe(parts: ModernParts, call: ModernCall): Promise<void> {
   const { notifications } = request.params;
   if (!isObject(notifications)) {
     reply.failure(invalidParams('notifications says what to hear of'));
+    return;
+  }
+  using running = parts.streams.enter(callerKey(call.principal));
+  if (running === undefined) {
+    reply.failure(tooMany('streams'));
     return;
   }
   const ofThis = { [META.subscriptionId]: request.id };

@@ -36,7 +36,13 @@ export interface SeatParts {
 }
 
 export type Admission =
-  | { ok: true; session: AccessSessionId; storage: SessionStorage }
+  | {
+      ok: true;
+      session: AccessSessionId;
+      storage: SessionStorage;
+      /** Counts one more request; why it may not be served, if so. The first one is counted. */
+      charge: () => Promise<RpcFailure | undefined>;
+    }
   | { ok: false; failure: RpcFailure };
 
 export interface Seats {
@@ -56,11 +62,11 @@ export function createSeats(parts: SeatParts): Seats {
     async admit(principal, address) {
       const id = await sessionOf(parts, principal, address);
       if (typeof id !== 'string') return { ok: false, failure: id };
-      if (requestsPerMinute !== undefined) {
-        const failure = await countRequest(store, id, requestsPerMinute);
-        if (failure !== undefined) return { ok: false, failure };
-      }
-      return { ok: true, session: id, storage: sessionStorage(store, id) };
+      const charge = async (): Promise<RpcFailure | undefined> =>
+        requestsPerMinute === undefined ? undefined : countRequest(store, id, requestsPerMinute);
+      const failure = await charge();
+      if (failure !== undefined) return { ok: false, failure };
+      return { ok: true, session: id, storage: sessionStorage(store, id), charge };
     },
   };
 }

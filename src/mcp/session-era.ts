@@ -189,13 +189,20 @@ async function answerBatch(
     reply.failure({ status: 400, code: RPC.invalidRequest, message });
     return undefined;
   }
+  // The first request was counted when the body came.
+  let isCounted = true;
   const answers = await Promise.all(
     messages.map(async (one) => {
-      if (one.kind === 'request')
-        return {
-          id: one.request.id,
-          answered: await answerMethod(parts.methods, call, one.request),
-        };
+      if (one.kind === 'request') {
+        const refused = isCounted ? undefined : call.charge();
+        isCounted = false;
+        const failure = await refused;
+        const answered =
+          failure === undefined
+            ? await answerMethod(parts.methods, call, one.request)
+            : { kind: 'failure' as const, failure };
+        return { id: one.request.id, answered };
+      }
       if (one.kind === 'invalid')
         return { id: undefined, answered: { kind: 'failure' as const, failure: one.failure } };
       await take(parts, session, one);

@@ -1,5 +1,6 @@
 import type { Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
+import type { AtOnce } from '#src/limits/at-once.ts';
 import type { ProtocolSession } from '#src/sessions/protocol-session.ts';
 import { invoke, type Outcome } from '#src/tools/invoke.ts';
 import { publishBinary } from './binaries.ts';
@@ -7,7 +8,14 @@ import { catalogPage } from './catalog.ts';
 import { insufficientScope } from './challenge.ts';
 import { watchGrant, type WatchedGrant } from './grant-watch.ts';
 import type { RequestIdValue, RpcRequest } from './message.ts';
-import { invalidParams, progressReporter, unknownTool, type MethodParts } from './methods.ts';
+import {
+  callerKey,
+  invalidParams,
+  progressReporter,
+  tooMany,
+  unknownTool,
+  type MethodParts,
+} from './methods.ts';
 import type { Reply } from './reply.ts';
 import { RPC, type RpcFailure } from './rpc-error.ts';
 import { SessionAsker, type SessionAskParts } from './session-ask.ts';
@@ -20,6 +28,8 @@ import type { SessionStorage } from './session-storage.ts';
 
 export interface SessionMethodParts extends MethodParts {
   ask: SessionAskParts;
+  /** Calls that run, of one person in one client: they go on when their connections close. */
+  calls: AtOnce;
 }
 
 export interface SessionCall {
@@ -28,6 +38,8 @@ export interface SessionCall {
   reply: Reply;
   requestId: string;
   storage: SessionStorage;
+  /** Counts one more request of a batch; why it may not be served, if so. */
+  charge: () => Promise<RpcFailure | undefined>;
   recheck: WatchedGrant['recheck'];
   /** What the grant amounts to by now; undefined when it no longer counts. */
   reread: () => Promise<Principal | undefined>;
@@ -95,6 +107,8 @@ async function callTool(
   const { name, arguments: args } = request.params;
   if (typeof name !== 'string')
     return { kind: 'failure', failure: invalidParams('name is the name of a tool') };
+  using running = parts.calls.enter(callerKey(principal));
+  if (running === undefined) return { kind: 'failure', failure: tooMany('calls') };
   const control = new AbortController();
   using cancelled = parts.ask.mailbox.wait({ session: session.digest, ref: cancelRef(request.id) });
   void cancelled.arrived.then(() => control.abort(new Error('the client cancelled the call')));

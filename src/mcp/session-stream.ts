@@ -1,6 +1,7 @@
 import { needsTouch } from '#src/sessions/protocol-session.ts';
 import { findProtocolSession, touchProtocolSession } from '#src/storage/protocol-sessions.ts';
 import { holdOpen } from './held-stream.ts';
+import { callerKey, tooMany } from './methods.ts';
 import { RPC } from './rpc-error.ts';
 import { noSession, openSession, type SessionExchange, type SessionParts } from './session-era.ts';
 
@@ -18,6 +19,8 @@ export async function listen(parts: SessionParts, exchange: SessionExchange): Pr
     const message = 'Not Acceptable: a stream is text/event-stream';
     return reply.failure({ status: 406, code: RPC.unavailable, message });
   }
+  using running = parts.methods.streams.enter(callerKey(exchange.principal));
+  if (running === undefined) return reply.failure(tooMany('streams'));
   reply.openOnly();
   const { digest } = session;
   const stands = (): Promise<boolean> => keep(parts, digest);

@@ -206,6 +206,19 @@ for (const dialect of DIALECTS) {
       house.clock.advance(MINUTE);
       assert.equal((await house.call('hello')).status, 200);
     });
+
+    it('counts every request of a batch', async () => {
+      await using house = await House.open(dialect, {
+        quotas: { requestsPerMinutePerSession: 10 },
+      });
+      const session = new SessionClient(house.app, house.tokens.get('rita') ?? '');
+      await session.open({ version: '2025-03-26' });
+      const batch = Array.from({ length: 30 }, () => session.message('ping'));
+      const heard = await session.post(batch);
+      // Two were counted for the opening.
+      assert.equal(heard.messages.filter((one) => one.result !== undefined).length, 8);
+      assert.equal(heard.messages.filter((one) => one.error?.code === -32_000).length, 22);
+    });
   });
 
   describe(`the hook of a new access session on ${dialect}`, () => {

@@ -7,6 +7,7 @@ import { rolesSchema } from '#src/access/roles.ts';
 import type { Authentication, Authenticator, Denial } from '#src/credentials/authenticate.ts';
 import type { Principal } from '#src/credentials/principal.ts';
 import type { Event } from '#src/events.ts';
+import { AtOnce } from '#src/limits/at-once.ts';
 import { BodyBudget } from '#src/http/body.ts';
 import { createCallerReader, type Caller } from '#src/http/caller.ts';
 import type { AccessSessionId, ClientId, GrantId, UserId } from '#src/ids.ts';
@@ -159,6 +160,7 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
         return assert.fail('bytes were returned');
       },
       closing: new AbortController().signal,
+      streams: new AtOnce(100),
       ask: {
         // Whoever asks starts a whole server, with a store: ask.test.ts.
         codec: { seal: () => assert.fail(), unseal: () => 'altered' },
@@ -166,7 +168,14 @@ function partsOf(options: ServerOptions, emit: EndpointParts['emit']): EndpointP
       },
       isDeveloping,
     },
-    seats: { admit: async () => ({ ok: true, session: SESSION, storage: NO_STORAGE }) },
+    seats: {
+      admit: async () => ({
+        ok: true,
+        session: SESSION,
+        storage: NO_STORAGE,
+        charge: async () => undefined,
+      }),
+    },
     sessions: {
       // Whoever opens sessions starts a whole server, with a store: session.test.ts.
       get store(): never {

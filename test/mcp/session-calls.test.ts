@@ -111,6 +111,30 @@ for (const dialect of DIALECTS) {
       }
     });
 
+    it('is one of so many at once, whether anybody waits for it or not', async () => {
+      const session = await openSession(house);
+      const leaving = new AbortController();
+      const messages = Array.from({ length: 64 }, () =>
+        session.message('tools/call', { name: 'wait' }),
+      );
+      const sent = messages.map((message) => {
+        const init = { body: JSON.stringify(message), signal: leaving.signal };
+        return session.send('POST', init).catch(() => undefined);
+      });
+      let refused = await session.call('echo', { text: 'x' });
+      while (refused.status === 200) refused = await session.call('echo', { text: 'x' });
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5']);
+      leaving.abort();
+      await Promise.all(sent);
+      assert.equal((await session.call('echo', { text: 'x' })).status, 429, 'they go on');
+      assert.equal((await session.request('ping')).status, 200);
+      for (const { id } of messages) {
+        const params = { requestId: id };
+        await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
+      }
+      while ((await session.call('echo', { text: 'x' })).status === 429);
+    });
+
     it('ends a call that is cancelled without an answer', async () => {
       house.waiting = Promise.withResolvers();
       const session = await openSession(house);

@@ -219,6 +219,18 @@ for (const dialect of DIALECTS) {
       assert.equal(refused.status, 406);
     });
 
+    it('has so many streams at once', async () => {
+      const session = await openSession(house);
+      const streams: Stream[] = [];
+      let response = await session.send('GET');
+      for (; response.status === 200; response = await session.send('GET'))
+        streams.push(new Stream(response));
+      assert.deepEqual([response.status, streams.length], [429, 16]);
+      await Promise.all(streams.map((stream) => stream.cancel()));
+      while (response.status === 429) response = await session.send('GET');
+      await new Stream(response).cancel();
+    });
+
     it('ends with its grant, and so does its stream', async () => {
       const { accessToken } = await obtainTokens(createPerson(house.app), house.client, {
         name: 'walter',
