@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Transaction } from 'kysely';
 import type { Clock } from '#src/clock.ts';
 import { newId, type Random } from '#src/ids.ts';
-import type { Database } from './schema.ts';
+import type { AuditTable, Database } from './schema.ts';
 
 /*
  * The audit log's rows. Every writing process has a chain: each row's hash covers the row and the
@@ -99,18 +99,8 @@ const ROWS_AT_ONCE = 200;
 
 const START: Position = { sequence: 0, hash: '' };
 
-interface ChainedRow {
-  chain: string;
-  chain_seq: number;
-  at: number;
-  actor: string;
-  action: string;
-  subject: string | null;
-  client_id: string | null;
-  grant_id: string | null;
-  outcome: string;
-  detail: string;
-}
+/** A row as it is chained: all of it but its number in the table and its own hash. */
+type ChainedRow = Omit<AuditTable, 'seq' | 'hash'>;
 
 /** The keyed hash of a row that follows the row with hash `previous`. */
 export function chainHash(key: Buffer, previous: string, row: ChainedRow): string {

@@ -14,16 +14,11 @@ export const LAST_USE_INTERVAL_MS = 30 * SECOND;
 /** Ids in one statement. */
 const IDS_AT_ONCE = 500;
 
-export interface NewGrant {
-  userId: UserId;
+export interface NewGrant extends Omit<
+  Grant,
+  'id' | 'createdAt' | 'revokedAt' | 'revokedReason' | 'lastUsedAt' | 'lastUsedIp'
+> {
   userName: string;
-  clientId: ClientId;
-  clientName: string;
-  redirectUri: string;
-  redirectHost: string;
-  privileges: string[];
-  offered: string[];
-  expiresAt: number;
 }
 
 export async function createGrant(work: Work, grant: NewGrant): Promise<Grant> {
